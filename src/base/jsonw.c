@@ -1,0 +1,93 @@
+/* JSON text out. */
+#include "base/jsonw.h"
+
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+void json_put_escaped(struct buf *b, const char *s, size_t n) {
+    size_t from = 0, i = 0;
+    while (i < n) {
+        unsigned char c = (unsigned char)s[i];
+        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+            i++;
+            continue;
+        }
+        uint32_t cp;
+        int len = c < 0x80 ? 1 : utf8_decode(s + i, n - i, &cp);
+        if (c >= 0x80 && len > 0) {
+            i += (size_t)len;
+            continue;
+        }
+        buf_put(b, s + from, i - from);
+        const char *at = c && c < 0x80 ? strchr("\"\"\\\\\nn\rr\tt\bb\ff", c) : NULL;
+        if (c >= 0x80) buf_puts(b, "\xEF\xBF\xBD");
+        else if (at) buf_printf(b, "\\%c", at[1]);
+        else buf_printf(b, "\\u%04x", c);
+        i++;
+        from = i;
+    }
+    buf_put(b, s + from, n - from);
+}
+
+void json_put_string(struct buf *b, const char *s, size_t n) {
+    buf_putc(b, '"');
+    json_put_escaped(b, s, n);
+    buf_putc(b, '"');
+}
+
+void json_put_text(struct buf *b, const char *s) {
+    if (s) json_put_string(b, s, strlen(s));
+    else buf_puts(b, "null");
+}
+
+void json_put_double(struct buf *b, double x) {
+    char text[40];
+    if (!isfinite(x)) {
+        buf_puts(b, "null");
+        return;
+    }
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        if (strtod(text, NULL) == x) break;
+    }
+    buf_puts(b, text);
+    if (!strpbrk(text, ".eE")) buf_puts(b, ".0");
+}
+
+static void put_object(struct buf *b, struct json_object *o, bool spaced) {
+    bool first = true;
+    buf_putc(b, '{');
+    json_object_object_foreach(o, key, value) {
+        if (!first) buf_puts(b, spaced ? ", " : ",");
+        first = false;
+        json_put_text(b, key);
+        buf_puts(b, spaced ? ": " : ":");
+        json_put_value(b, value, spaced);
+    }
+    buf_putc(b, '}');
+}
+
+static void put_array(struct buf *b, struct json_object *o, bool spaced) {
+    buf_putc(b, '[');
+    for (size_t i = 0; i < json_object_array_length(o); i++) {
+        if (i) buf_puts(b, spaced ? ", " : ",");
+        json_put_value(b, json_object_array_get_idx(o, i), spaced);
+    }
+    buf_putc(b, ']');
+}
+
+void json_put_value(struct buf *b, struct json_object *o, bool spaced) {
+    switch (json_object_get_type(o)) {
+    case json_type_object: put_object(b, o, spaced); break;
+    case json_type_array: put_array(b, o, spaced); break;
+    case json_type_string:
+        json_put_string(b, json_object_get_string(o), (size_t)json_object_get_string_len(o));
+        break;
+    default: buf_puts(b, o ? json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN) : "null");
+    }
+}

@@ -1,0 +1,206 @@
+/* base/: status, buffers, UTF-8, JSON in and out, number formats, the pool. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/dtype.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "base/size.h"
+#include "base/utf8.h"
+
+static void errors_say_where(void **state) {
+    (void)state;
+    sumi_error err = {0};
+    assert_int_equal(fail_param(&err, SUMI_ERR_ARG, "seed", "seed %d is odd", 7), SUMI_ERR_ARG);
+    error_prefix(&err, "request %d", 3);
+    assert_string_equal(err.msg, "request 3: seed 7 is odd");
+    assert_string_equal(err.param, "seed");
+    assert_int_equal(fail_with(NULL, SUMI_ERR_IO, "no place for it"), SUMI_ERR_IO);
+}
+
+static void sizes_do_not_wrap(void **state) {
+    (void)state;
+    size_t n;
+    assert_false(size_mul(SIZE_MAX / 2, 3, &n));
+    assert_false(size_add(SIZE_MAX, 1, &n));
+    assert_false(size_align(SIZE_MAX - 3, 64, &n));
+    assert_true(size_align(65, 64, &n));
+    assert_int_equal(n, 128);
+}
+
+static void a_buffer_keeps_its_maximum(void **state) {
+    (void)state;
+    struct buf b = {.max = 8};
+    buf_puts(&b, "1234");
+    buf_printf(&b, "%d", 5678);
+    assert_false(b.failed);
+    assert_string_equal(buf_text(&b), "12345678");
+    buf_putc(&b, '9');
+    assert_true(b.failed);
+    buf_clear(&b);
+    buf_puts(&b, "abcdef");
+    buf_drop(&b, 4);
+    assert_string_equal(buf_text(&b), "ef");
+    buf_reset(&b);
+    mem_fail_at(1);
+    buf_puts(&b, "x");
+    mem_fail_at(0);
+    assert_true(b.failed);
+    assert_null(buf_take(&b));
+}
+
+static void utf8_follows_the_standard(void **state) {
+    (void)state;
+    uint32_t c;
+    char out[4];
+    assert_int_equal(utf8_decode("\xF0\x9F\x98\x80", 4, &c), 4);
+    assert_int_equal(c, 0x1F600);
+    assert_int_equal(utf8_encode(c, out), 4);
+    assert_memory_equal(out, "\xF0\x9F\x98\x80", 4);
+    static const char *const bad[] = {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+                                      "\x80",     "\xE0\x9F\xBF", "\xF8\x88\x80\x80"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &c), 0);
+    assert_true(utf8_incomplete("\xF0\x9F\x98", 3));
+    assert_false(utf8_incomplete("\xED\xA0", 2));
+    assert_false(utf8_incomplete("a", 1));
+    assert_int_equal(utf8_valid_prefix("ab\xC3\xA9\xFFz", 6), 4);
+    assert_int_equal(utf8_encode(0xD800, out), 0);
+}
+
+static void json_refuses_what_rfc8259_refuses(void **state) {
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "[1,]",
+                                      "{\"a\":1,}",
+                                      "nul",
+                                      "NaN",
+                                      "Infinity",
+                                      "-Infinity",
+                                      "'a'",
+                                      "[1] x",
+                                      "\"\x01\"",
+                                      "\"\\ud800\"",
+                                      "\"\\ud800\\u0041\"",
+                                      "\"\xFF\"",
+                                      "/* c */ 1",
+                                      "01",
+                                      "\"\\x41\"",
+                                      "[1 2]",
+                                      "{1:2}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct json_object *o;
+        sumi_error err = {0};
+        if (json_parse(&o, bad[i], strlen(bad[i]), "text", &err) == SUMI_OK)
+            fail_msg("accepted: %s", bad[i]);
+        assert_true(strlen(err.msg) > 10);
+    }
+}
+
+static void json_depth_is_bounded(void **state) {
+    (void)state;
+    struct json_object *o;
+    sumi_error err = {0};
+    static char deep[200001];
+    memset(deep, '[', 200000);
+    assert_int_equal(json_parse(&o, deep, 200000, "body", &err), SUMI_ERR_LIMIT);
+    assert_non_null(strstr(err.msg, "128"));
+    memset(deep, '[', 128);
+    memset(deep + 128, ']', 128);
+    assert_int_equal(json_parse(&o, deep, 256, "body", &err), SUMI_OK);
+    json_object_put(o);
+}
+
+static void json_round_trip_keeps_spelling(void **state) {
+    (void)state;
+    const char *text =
+        "{\"a\":1e5,\"b\":[1.50,-0,true,null],\"c\":\"\\u0000\\n\xC3\xA9/\",\"a2\":1}";
+    struct json_object *o;
+    struct buf b = {0};
+    assert_int_equal(json_parse(&o, text, strlen(text), "text", NULL), SUMI_OK);
+    json_put_value(&b, o, true);
+    assert_string_equal(buf_text(&b), "{\"a\": 1e5, \"b\": [1.50, 0, true, null], \"c\": "
+                                      "\"\\u0000\\n\xC3\xA9/\", \"a2\": 1}");
+    json_object_put(o);
+    buf_clear(&b);
+    json_put_string(&b, "\xFF\"", 2);
+    assert_string_equal(buf_text(&b), "\"\xEF\xBF\xBD\\\"\"");
+    buf_clear(&b);
+    json_put_double(&b, 0.1);
+    json_put_double(&b, 1.0);
+    assert_string_equal(buf_text(&b), "0.11.0");
+    buf_reset(&b);
+}
+
+static void json_members_are_typed(void **state) {
+    (void)state;
+    const char *text = "{\"i\":5.0,\"s\":\"x\",\"big\":18446744073709551617,\"n\":null}";
+    struct json_object *o;
+    assert_int_equal(json_parse(&o, text, strlen(text), "text", NULL), SUMI_OK);
+    int64_t i = 9;
+    sumi_error err = {0};
+    assert_int_equal(json_get_i64(o, "i", &i, &err), SUMI_OK);
+    assert_int_equal(i, 5);
+    assert_int_equal(json_get_i64(o, "n", &i, &err), SUMI_OK);
+    assert_int_equal(i, 5);
+    assert_int_equal(json_get_i64(o, "s", &i, &err), SUMI_ERR_FORMAT);
+    assert_string_equal(err.param, "s");
+    assert_int_equal(json_get_i64(o, "big", &i, &err), SUMI_ERR_FORMAT);
+    json_object_put(o);
+}
+
+static void half_formats_round_to_even(void **state) {
+    (void)state;
+    assert_int_equal(bf16_from_f32(1.00390625f), 0x3F80); /* 1 + 2^-8: tie, to even */
+    assert_int_equal(bf16_from_f32(1.01171875f), 0x3F82); /* 1 + 3 * 2^-8: tie, to even */
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        float f = f16_to_f32((uint16_t)h);
+        if (f != f) continue;
+        assert_int_equal(f16_from_f32(f), h);
+    }
+    assert_int_equal(f16_from_f32(65520.0f), 0x7C00);
+    assert_int_equal(f16_from_f32(1.00048828125f), 0x3C00); /* 1 + 2^-11: tie */
+}
+
+static void add_part(void *ctx, int64_t i) {
+    atomic_fetch_add((atomic_long *)ctx, (long)i + 1);
+}
+
+static void the_pool_does_every_part_once(void **state) {
+    (void)state;
+    struct pool *p;
+    assert_int_equal(pool_open(&p, 4, NULL), SUMI_OK);
+    for (int round = 0; round < 200; round++) {
+        atomic_long sum = 0;
+        pool_run(p, round, add_part, &sum);
+        assert_int_equal(sum, (long)round * (round + 1) / 2);
+    }
+    pool_close(p);
+    assert_int_equal(pool_open(&p, -1, NULL), SUMI_ERR_ARG);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_say_where),
+        cmocka_unit_test(sizes_do_not_wrap),
+        cmocka_unit_test(a_buffer_keeps_its_maximum),
+        cmocka_unit_test(utf8_follows_the_standard),
+        cmocka_unit_test(json_refuses_what_rfc8259_refuses),
+        cmocka_unit_test(json_depth_is_bounded),
+        cmocka_unit_test(json_round_trip_keeps_spelling),
+        cmocka_unit_test(json_members_are_typed),
+        cmocka_unit_test(half_formats_round_to_even),
+        cmocka_unit_test(the_pool_does_every_part_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
