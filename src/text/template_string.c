@@ -264,7 +264,7 @@ sumi_status tpl_case(struct eval *ev, const struct str *s, enum case_kind kind, 
     struct run run = {0};
     size_t mark = tpl_mark(ev);
     bool begin = true, before = false;
-    TRY(tpl_charge(ev, s->n / 16));
+    TRY(tpl_charge(ev, s->n / 4));
     for (size_t i = 0; i < s->n;) {
         size_t n = tpl_char_len(s->p[i]);
         uint32_t c = tpl_char(s->p + i), mapped[3];
