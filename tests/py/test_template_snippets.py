@@ -18,6 +18,8 @@ VARIABLES = {
     "tree": [{"v": 1, "kids": [{"v": 2, "kids": []}, {"v": 3, "kids": [{"v": 4, "kids": []}]}]}, {"v": 5, "kids": []}],
 }
 
+pytestmark = pytest.mark.filterwarnings("ignore:invalid escape")
+
 # One snippet a line; \n stands for a line break.
 SNIPPETS = r"""
 {{ s }}|{{ n }}|{{ f }}|{{ yes }}|{{ none }}|{{ missing }}|{{ l }}|{{ d }}|{{ e }}|{{ empty }}
