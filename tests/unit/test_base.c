@@ -75,6 +75,13 @@ static void utf8_follows_the_standard(void **state) {
     assert_false(utf8_incomplete("a", 1));
     assert_int_equal(utf8_valid_prefix("ab\xC3\xA9\xFFz", 6), 4);
     assert_int_equal(utf8_encode(0xD800, out), 0);
+    /* The worked example of Unicode section 3.9, table 3-8 and following. */
+    assert_int_equal(utf8_bad_length("\xE1\x80\xE2", 3), 2);
+    assert_int_equal(utf8_bad_length("\xF0\x91\x92\xF1", 4), 3);
+    assert_int_equal(utf8_bad_length("\xED\xA0\x80", 3), 1);
+    assert_int_equal(utf8_bad_length("\xC0\xAF", 2), 1);
+    assert_int_equal(utf8_bad_length("\xF4\x91", 2), 1);
+    assert_int_equal(utf8_bad_length("\x80", 1), 1);
 }
 
 static void json_refuses_what_rfc8259_refuses(void **state) {
