@@ -37,16 +37,18 @@ int64_t runner_sequence_slabs(const struct model *m, int64_t n, int64_t chunk) {
     return total;
 }
 
+enum { N_BUFFER = 15, ELEMENT = 4 }; /* every buffer holds f32 or i32 */
+
 /* Every buffer with its element count per row and its fixed part. */
 struct want {
     void **to;
     int64_t per_row, fixed;
 };
 
-static int list_buffers(const struct model *m, struct forward_buffers *b, struct want *w) {
+static void list_buffers(const struct model *m, struct forward_buffers *b, struct want *w) {
     int64_t hidden = m->hidden, heads = (int64_t)m->n_head * m->head_dim;
     int64_t wide = max_i64(m->dense_width, m->shared_width);
-    const struct want all[] = {
+    const struct want all[N_BUFFER] = {
         {(void **)&b->x, hidden, 0},
         {(void **)&b->a, hidden, 0},
         {(void **)&b->y, hidden, 0},
@@ -64,26 +66,24 @@ static int list_buffers(const struct model *m, struct forward_buffers *b, struct
         {(void **)&b->inv_freq, 0, m->head_dim / 2},
     };
     memcpy(w, all, sizeof all);
-    return (int)(sizeof all / sizeof *all);
 }
-
-enum { MAX_BUFFER = 16, ELEMENT = 4 }; /* every buffer holds f32 or i32 */
 
 size_t runner_scratch_bytes(const struct model *m, int32_t max_rows) {
     struct forward_buffers b;
-    struct want w[MAX_BUFFER];
-    int n = list_buffers(m, &b, w);
+    struct want w[N_BUFFER];
+    list_buffers(m, &b, w);
     size_t total = 0;
-    for (int i = 0; i < n; i++) total += (size_t)(w[i].per_row * max_rows + w[i].fixed) * ELEMENT;
+    for (int i = 0; i < N_BUFFER; i++)
+        total += (size_t)(w[i].per_row * max_rows + w[i].fixed) * ELEMENT;
     return total;
 }
 
 static sumi_status alloc_buffers(struct runner *r, sumi_error *err) {
     struct device *d = r->device;
     struct forward_buffers *b = &r->buffers;
-    struct want w[MAX_BUFFER];
-    int n = list_buffers(r->model, b, w);
-    for (int i = 0; i < n; i++)
+    struct want w[N_BUFFER];
+    list_buffers(r->model, b, w);
+    for (int i = 0; i < N_BUFFER; i++)
         TRY(d->alloc(d, (size_t)(w[i].per_row * r->options.max_rows + w[i].fixed) * ELEMENT,
                      w[i].to, err));
     size_t pool;
@@ -131,9 +131,9 @@ sumi_status runner_open(struct runner **out, const struct model *m, struct devic
 
 void runner_close(struct runner *r) {
     if (!r) return;
-    struct want w[MAX_BUFFER];
-    int n = list_buffers(r->model, &r->buffers, w);
-    for (int i = 0; i < n; i++) r->device->free(r->device, *w[i].to);
+    struct want w[N_BUFFER];
+    list_buffers(r->model, &r->buffers, w);
+    for (int i = 0; i < N_BUFFER; i++) r->device->free(r->device, *w[i].to);
     r->device->free(r->device, r->buffers.pool);
     mem_free(r->list);
     mem_free(r->window);
