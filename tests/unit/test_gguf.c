@@ -383,6 +383,16 @@ static void counts_and_lengths_that_no_file_can_hold_are_refused(void **state) {
     assert_refused(&b, SUMI_ERR_UNSUPPORTED, "\"kn\" has an unknown value type (13)");
 }
 
+static void counts_over_the_limits_are_refused_even_if_the_file_could_hold_them(void **state) {
+    (void)state;
+    struct buf b = head(0, (1 << 16) + 1);
+    put_data(&b, 1, 14 * ((1 << 16) + 1));
+    assert_refused(&b, SUMI_ERR_LIMIT, "key count is 65537, over the limit of 65536");
+    b = head((1 << 20) + 1, 0);
+    put_data(&b, 1, 25 * ((1 << 20) + 1));
+    assert_refused(&b, SUMI_ERR_LIMIT, "tensor count is 1048577, over the limit of 1048576");
+}
+
 static void sizes_that_wrap_are_refused_by_name(void **state) {
     (void)state;
     static const uint64_t two63 = (uint64_t)1 << 63, two42 = (uint64_t)1 << 42;
@@ -667,6 +677,7 @@ int main(void) {
         cmocka_unit_test(other_types_are_refused_by_name),
         cmocka_unit_test(versions_and_byte_orders_are_told_apart),
         cmocka_unit_test(counts_and_lengths_that_no_file_can_hold_are_refused),
+        cmocka_unit_test(counts_over_the_limits_are_refused_even_if_the_file_could_hold_them),
         cmocka_unit_test(sizes_that_wrap_are_refused_by_name),
         cmocka_unit_test(offsets_stay_inside_the_file),
         cmocka_unit_test(names_are_distinct_and_printable),

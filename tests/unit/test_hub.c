@@ -123,8 +123,8 @@ static void tilde_and_variables_in_the_folder_are_expanded(void **state) {
             .hf_hub_cache = folders[i], .home = scratch_dir, .xdg_cache = scratch_dir};
         assert_resolves("org/name", NULL, &env, scratch_path(SNAP "/m.gguf"));
     }
-    struct hub_env env = {.hf_hub_cache = "$HF_HOME/${NONE/$", .home = scratch_dir};
-    assert_fails("org/name", NULL, &env, SUMI_ERR_MISSING, "the cache $HF_HOME/${NONE/$");
+    struct hub_env env = {.hf_hub_cache = "$HF_HOME/$NONE/${NONE/$", .home = scratch_dir};
+    assert_fails("org/name", NULL, &env, SUMI_ERR_MISSING, "the cache $HF_HOME/$NONE/${NONE/$");
     scratch_close();
 }
 

@@ -33,8 +33,10 @@ def write_gguf(path):
 
 
 def write_safetensors(path):
-    save_file({"v": np.arange(5, dtype=np.float32), "m": np.arange(6, dtype=np.float16).reshape(2, 3),
-               "flag": np.array([True, False]), "scalar": np.array(7, np.int64)}, path, {"format": "np"})
+    save_file({"v": np.arange(5, dtype=np.float32),
+               "m": np.arange(6, dtype=np.float16).reshape(2, 3),
+               "flag": np.array([True, False]), "scalar": np.array(7, np.int64)},
+              path, {"format": "np"})
 
 
 def main():
