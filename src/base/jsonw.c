@@ -1,6 +1,7 @@
 /* JSON text out. */
 #include "base/jsonw.h"
 
+#include <float.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
@@ -46,17 +47,34 @@ void json_put_text(struct buf *b, const char *s) {
 }
 
 void json_put_double(struct buf *b, double x) {
-    char text[40];
+    char text[40], digits[24];
     if (!isfinite(x)) {
         buf_puts(b, "null");
         return;
     }
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
+    /* Every decimal of up to 15 digits that reads back is found at 15 (trailing zeros are dropped);
+     * only subnormal numbers have fewer significant digits than that. */
+    for (int n = fabs(x) < DBL_MIN ? 1 : 15; n <= 17; n++) {
+        snprintf(text, sizeof text, "%.*e", n - 1, x);
         if (strtod(text, NULL) == x) break;
     }
-    buf_puts(b, text);
-    if (!strpbrk(text, ".eE")) buf_puts(b, ".0");
+    int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10), n = 0;
+    for (const char *p = text; *p != 'e'; p++)
+        if (*p >= '0' && *p <= '9') digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0') n--;
+    if (signbit(x)) buf_putc(b, '-');
+    if (exponent < -4 || exponent >= 16) {
+        buf_putc(b, digits[0]);
+        if (n > 1) buf_printf(b, ".%.*s", n - 1, digits + 1);
+        buf_printf(b, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+        return;
+    }
+    if (exponent < 0) buf_puts(b, "0.");
+    for (int i = exponent < 0 ? exponent + 1 : 0; i < n || i <= exponent; i++) {
+        buf_putc(b, i >= 0 && i < n ? digits[i] : '0');
+        if (i == exponent) buf_putc(b, '.');
+    }
+    if (n - 1 <= exponent) buf_putc(b, '0');
 }
 
 static void put_object(struct buf *b, struct json_object *o, bool spaced) {

@@ -14,7 +14,8 @@ void json_put_string(struct buf *b, const char *s, size_t n);
 void json_put_text(struct buf *b, const char *s); /* NUL-terminated; NULL writes null */
 /* The inside of a string, without quotes: a fragment of a streamed value. */
 void json_put_escaped(struct buf *b, const char *s, size_t n);
-/* Shortest text that reads back to the same double ("%.17g" at worst); not finite writes null. */
+/* The shortest digits that read back to the same double, spelled as Python does: 0.1, 1.0,
+ * 10000000.0, 1e+16, 1e-05. Not finite writes null. */
 void json_put_double(struct buf *b, double x);
 /* A json-c value, key order and number spelling kept, non-ASCII unescaped. `spaced` writes ", " and
  * ": " as Python's json.dumps does, otherwise no blanks. */

@@ -66,6 +66,12 @@ bool utf8_incomplete(const char *s, size_t n) {
     return (size_t)match((const unsigned char *)s, n, &len) == n && (size_t)len > n;
 }
 
+size_t utf8_bad_length(const char *s, size_t n) {
+    int len;
+    int good = match((const unsigned char *)s, n, &len);
+    return good > 1 ? (size_t)good : 1;
+}
+
 int utf8_encode(uint32_t c, char out[4]) {
     if (c < 0x80) {
         out[0] = (char)c;

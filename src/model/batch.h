@@ -7,22 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pages.h"
 #include "base/status.h"
-
-enum { PAGE_TOKENS = 64 }; /* positions of one layer's keys and values in a slab */
 
 /* What the page manager must know of a model: one slab holds PAGE_TOKENS positions of one layer. */
 struct cache_shape {
     int n_layer;
     const int32_t *window; /* [n_layer] positions a query sees, itself included; 0: all */
     size_t slab_bytes;
-};
-
-/* Where one sequence's keys and values are: slab[l * stride + p / PAGE_TOKENS] holds position p of
- * layer l. -1 where no slab is held (behind the window, or beyond the end). */
-struct seq_pages {
-    const int32_t *slab;
-    int32_t stride;
 };
 
 /* Optional copies of what passes through a step, for checks. Any pointer may be NULL. */

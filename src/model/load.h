@@ -1,5 +1,11 @@
 /* A model argument to everything that serves it: weights, description, tokenizer, template,
- * sampling defaults, stop set. Config and tokenizer may come from elsewhere than the weights. */
+ * sampling defaults, stop set. Config and tokenizer may come from elsewhere than the weights.
+ *
+ *   config      --hf-config-path, the model's folder, GGUF metadata
+ *   tokenizer   --tokenizer, the config's folder, GGUF metadata
+ *   template    --chat-template, chat_template.jinja, tokenizer_config.json, GGUF metadata
+ *   sampling    --generation-config, the config's folder, general.sampling.* of a GGUF
+ *   stop set    the union of all that these name: model/stops.h */
 #ifndef SUMI_MODEL_LOAD_H
 #define SUMI_MODEL_LOAD_H
 
@@ -24,7 +30,10 @@ struct stop_id {
     const char *source; /* "generation_config.json", "tokenizer.ggml.eos_token_id", ... */
 };
 
+struct family;
+
 struct loaded {
+    const struct family *family;
     struct checkpoint *checkpoint; /* NULL with WEIGHTS_NONE or DUMMY without files */
     struct model *model;
     struct tokenizer *tokenizer;    /* NULL when there is none */
@@ -37,5 +46,8 @@ struct loaded {
 
 sumi_status model_load(struct loaded *out, const struct load_options *options, sumi_error *err);
 void loaded_reset(struct loaded *l);
+
+/* [vocab] 1 where an id has token text and may be sampled; mem_free it. NULL: out of memory. */
+uint8_t *loaded_token_mask(const struct loaded *l, sumi_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/dtype.h"
 #include "base/json.h"
@@ -58,6 +59,33 @@ static void a_buffer_keeps_its_maximum(void **state) {
     assert_null(buf_take(&b));
 }
 
+static void an_arena_keeps_its_maximum(void **state) {
+    (void)state;
+    struct arena a = {.max = 100000};
+    char *first = arena_alloc(&a, 1, 1);
+    assert_non_null(first);
+    assert_int_equal((uintptr_t)first % 16, 0);
+    assert_int_equal(a.used, 16);
+    *first = 'x';
+    for (int i = 0; i < 9; i++) {
+        char *p = arena_alloc(&a, 10, 1000);
+        assert_non_null(p);
+        memset(p, i, 10000);
+    }
+    assert_int_equal(*first, 'x');
+    assert_null(arena_alloc(&a, 10, 1000));
+    assert_true(a.full);
+    assert_null(arena_alloc(&a, SIZE_MAX / 2, 3));
+    arena_reset(&a);
+    assert_int_equal(a.used, 0);
+    mem_fail_at(1);
+    assert_null(arena_alloc(&a, 1, 1));
+    mem_fail_at(0);
+    assert_false(a.full);
+    assert_non_null(arena_alloc(&a, 0, 8));
+    arena_reset(&a);
+}
+
 static void utf8_follows_the_standard(void **state) {
     (void)state;
     uint32_t c;
@@ -75,6 +103,13 @@ static void utf8_follows_the_standard(void **state) {
     assert_false(utf8_incomplete("a", 1));
     assert_int_equal(utf8_valid_prefix("ab\xC3\xA9\xFFz", 6), 4);
     assert_int_equal(utf8_encode(0xD800, out), 0);
+    /* The worked example of Unicode section 3.9, table 3-8 and following. */
+    assert_int_equal(utf8_bad_length("\xE1\x80\xE2", 3), 2);
+    assert_int_equal(utf8_bad_length("\xF0\x91\x92\xF1", 4), 3);
+    assert_int_equal(utf8_bad_length("\xED\xA0\x80", 3), 1);
+    assert_int_equal(utf8_bad_length("\xC0\xAF", 2), 1);
+    assert_int_equal(utf8_bad_length("\xF4\x91", 2), 1);
+    assert_int_equal(utf8_bad_length("\x80", 1), 1);
 }
 
 static void json_refuses_what_rfc8259_refuses(void **state) {
@@ -136,9 +171,29 @@ static void json_round_trip_keeps_spelling(void **state) {
     json_put_string(&b, "\xFF\"", 2);
     assert_string_equal(buf_text(&b), "\"\xEF\xBF\xBD\\\"\"");
     buf_clear(&b);
-    json_put_double(&b, 0.1);
-    json_put_double(&b, 1.0);
-    assert_string_equal(buf_text(&b), "0.11.0");
+    /* Spelled as CPython's repr() does. */
+    static const struct {
+        double x;
+        const char *text;
+    } spelled[] = {{0.1, "0.1"},
+                   {1.0, "1.0"},
+                   {-0.0, "-0.0"},
+                   {1e7, "10000000.0"},
+                   {123456.75, "123456.75"},
+                   {9999999999999998.0, "9999999999999998.0"},
+                   {1e16, "1e+16"},
+                   {1.5e300, "1.5e+300"},
+                   {0.0001, "0.0001"},
+                   {0.00012345, "0.00012345"},
+                   {1e-5, "1e-05"},
+                   {5e-324, "5e-324"},
+                   {2.0 / 3.0, "0.6666666666666666"},
+                   {1.7976931348623157e308, "1.7976931348623157e+308"}};
+    for (size_t i = 0; i < sizeof spelled / sizeof *spelled; i++) {
+        buf_clear(&b);
+        json_put_double(&b, spelled[i].x);
+        assert_string_equal(buf_text(&b), spelled[i].text);
+    }
     buf_reset(&b);
 }
 
@@ -194,6 +249,7 @@ int main(void) {
         cmocka_unit_test(errors_say_where),
         cmocka_unit_test(sizes_do_not_wrap),
         cmocka_unit_test(a_buffer_keeps_its_maximum),
+        cmocka_unit_test(an_arena_keeps_its_maximum),
         cmocka_unit_test(utf8_follows_the_standard),
         cmocka_unit_test(json_refuses_what_rfc8259_refuses),
         cmocka_unit_test(json_depth_is_bounded),

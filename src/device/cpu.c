@@ -1,0 +1,48 @@
+/* The processor as a device: plain memory and the thread pool. Knows no operation. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/size.h"
+#include "device/device.h"
+
+static sumi_status cpu_alloc(struct device *d, size_t bytes, void **out, sumi_error *err) {
+    (void)d;
+    size_t padded;
+    if (!size_align(bytes, 64, &padded)) return NO_MEMORY(err, bytes);
+    void *p = mem_aligned(padded, 64);
+    if (!p) return NO_MEMORY(err, padded);
+    memset(p, 0, padded);
+    *out = p;
+    return SUMI_OK;
+}
+
+static void cpu_free(struct device *d, void *p) {
+    (void)d;
+    mem_free(p);
+}
+
+static void cpu_close(struct device *d) {
+    pool_close(d->pool);
+    mem_free(d);
+}
+
+sumi_status device_open_cpu(struct device **out, int n_thread, sumi_error *err) {
+    *out = NULL;
+    struct device *d = mem_zero(1, sizeof *d);
+    if (!d) return NO_MEMORY(err, sizeof *d);
+    d->name = "cpu";
+    d->alloc = cpu_alloc;
+    d->free = cpu_free;
+    d->close = cpu_close;
+    sumi_status status = pool_open(&d->pool, n_thread, err);
+    if (status != SUMI_OK) {
+        mem_free(d);
+        return status;
+    }
+    *out = d;
+    return SUMI_OK;
+}
+
+void device_close(struct device *d) {
+    if (d) d->close(d);
+}
