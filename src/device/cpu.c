@@ -21,6 +21,13 @@ static void cpu_free(struct device *d, void *p) {
     mem_free(p);
 }
 
+static sumi_status cpu_copy_in(struct device *d, void *to, const void *from, size_t bytes,
+                               sumi_error *err) {
+    (void)d, (void)err;
+    if (bytes) memcpy(to, from, bytes);
+    return SUMI_OK;
+}
+
 static void cpu_close(struct device *d) {
     pool_close(d->pool);
     mem_free(d);
@@ -33,6 +40,7 @@ sumi_status device_open_cpu(struct device **out, int n_thread, sumi_error *err) 
     d->name = "cpu";
     d->alloc = cpu_alloc;
     d->free = cpu_free;
+    d->copy_in = cpu_copy_in;
     d->close = cpu_close;
     sumi_status status = pool_open(&d->pool, n_thread, err);
     if (status != SUMI_OK) {

@@ -34,6 +34,13 @@ struct device {
     /* Zeroed device memory, 64-byte aligned; SUMI_ERR_MEMORY says how much was asked for. */
     sumi_status (*alloc)(struct device *d, size_t bytes, void **out, sumi_error *err);
     void (*free)(struct device *d, void *p);
+    /* Copies host memory to device memory; complete on return. */
+    sumi_status (*copy_in)(struct device *d, void *to, const void *from, size_t bytes,
+                           sumi_error *err);
+    /* Called once with a list of n operations whose weights and vectors are still host memory (a
+     * mapped file): the device may replace them by its own copies in its own layout, which live
+     * until the device is closed. NULL: operations read the weights where they are. */
+    sumi_status (*prepare)(struct device *d, struct op *list, int n, sumi_error *err);
     void (*close)(struct device *d);
 };
 

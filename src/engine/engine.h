@@ -12,11 +12,13 @@ struct engine;
 
 struct engine_config {
     int32_t max_num_seqs;           /* running at once */
-    int32_t max_num_batched_tokens; /* rows per step: decodes first, prefill chunks fill the rest */
+    int32_t max_num_batched_tokens; /* rows per step, at least max_num_seqs: decodes first, prefill
+                                       chunks fill the rest */
     int32_t max_model_len;          /* prompt + output */
     int32_t prefill_chunk;          /* rows of one sequence per step; 0: no limit but the above */
     int32_t max_num_queued_reqs;    /* waiting + running; 0: no limit */
     int64_t max_num_queued_tokens;  /* unfinished prompt tokens; 0: no limit */
+    bool priority_policy;           /* by (priority, arrival); else first come, first served */
     int32_t max_logprobs;           /* -1: no cap */
     enum logprobs_mode logprobs_mode;
     uint64_t seed;      /* of the generator that seeds unseeded requests */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "engine/random.h"
 
 enum logprobs_mode { RAW_LOGPROBS, RAW_LOGITS, PROCESSED_LOGPROBS, PROCESSED_LOGITS };
 
@@ -91,9 +92,5 @@ sumi_status sample_token(struct sampler *w, const struct sampling *s,
  */
 sumi_status row_logprobs(struct sampler *w, const float *logits, int32_t id, int32_t k,
                          struct token_logprob *top, size_t *n_top, sumi_error *err);
-
-/* The generator: Philox4x32-10 with the seed as key and (position, stream) as counter; a double in
- * (0, 1). */
-double random_unit(uint64_t seed, uint64_t position, uint64_t stream);
 
 #endif

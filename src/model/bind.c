@@ -130,6 +130,11 @@ static sumi_status convert_nvfp4(struct binder *b, const char *base, const struc
     if (!s) return missing(name, want, err);
     if (s->dtype != DT_E4M3 || s->n_dim != 2 || s->dim[0] != n_out || s->dim[1] != n_in / 16)
         return misshapen(s, want, err);
+    for (size_t i = 0; i < s->bytes; i++)
+        if (((const uint8_t *)s->data)[i] >= 0x7F)
+            return fail_with(err, SUMI_ERR_NUMERIC,
+                             "%s: block scale %zu of \"%s\" is negative or not a number", s->file,
+                             i, s->name);
     const struct tensor *g = take(b, base, ".weight_scale_2");
     const struct tensor *inverse = g ? NULL : take(b, base, ".weight_global_scale");
     snprintf(name, sizeof name, "%s.weight_scale_2", base);

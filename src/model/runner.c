@@ -90,8 +90,9 @@ static sumi_status alloc_buffers(struct runner *r, sumi_error *err) {
     b->slab_bytes = runner_slab_bytes(r->model, r->options.bf16);
     if (!size_mul(b->slab_bytes, (size_t)r->options.n_slab, &pool)) return NO_MEMORY(err, SIZE_MAX);
     TRY(d->alloc(d, pool, (void **)&b->pool, err));
-    rope_frequencies(r->model->rope_theta, r->model->head_dim, b->inv_freq);
-    return SUMI_OK;
+    float freq[OP_MAX_HEAD_DIM / 2];
+    rope_frequencies(r->model->rope_theta, r->model->head_dim, freq);
+    return d->copy_in(d, b->inv_freq, freq, (size_t)r->model->head_dim / 2 * sizeof *freq, err);
 }
 
 static sumi_status build(struct runner *r, const uint8_t *token_ok, sumi_error *err) {
@@ -101,6 +102,7 @@ static sumi_status build(struct runner *r, const uint8_t *token_ok, sumi_error *
     r->window = mem_zero((size_t)m->n_layer, sizeof *r->window);
     if (!r->list || !r->window) return NO_MEMORY(err, (size_t)forward_count(m) * sizeof *r->list);
     forward_list(m, &r->buffers, r->list);
+    if (r->device->prepare) TRY(r->device->prepare(r->device, r->list, forward_count(m), err));
     for (int32_t l = 0; l < m->n_layer; l++) r->window[l] = m->layer[l].attn.window;
     if (!token_ok) return SUMI_OK;
     r->token_ok = mem_alloc((size_t)m->vocab);

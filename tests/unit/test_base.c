@@ -51,6 +51,10 @@ static void a_buffer_keeps_its_maximum(void **state) {
     buf_puts(&b, "abcdef");
     buf_drop(&b, 4);
     assert_string_equal(buf_text(&b), "ef");
+    buf_cut(&b, 1);
+    assert_string_equal(buf_text(&b), "e");
+    buf_cut(&b, 5);
+    assert_int_equal(b.len, 1);
     buf_reset(&b);
     mem_fail_at(1);
     buf_puts(&b, "x");

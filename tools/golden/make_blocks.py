@@ -1,13 +1,13 @@
-"""Writes tests/golden/blocks/*.bin: stored bytes of each number format and the f32 values they mean.
+"""Writes tests/golden/blocks/*.bin: stored bytes of each number format and the f32 they mean.
 
     python3 tools/golden/make_blocks.py [OUTDIR]
 
-The values come from gguf-py (gguf.quants.dequantize), those of E4M3 from torch.float8_e4m3fn and those
-of F16 from numpy. Layout of a file, little endian: u32 number of values, u32 number of stored bytes,
-the stored bytes, the values as f32. Stored bytes are random, with these exceptions:
+The values come from gguf-py (gguf.quants.dequantize), those of E4M3 from torch.float8_e4m3fn.
+Layout of a file, little endian: u32 number of values, u32 number of stored bytes, the stored bytes,
+the values as f32. Stored bytes are random, with these exceptions:
 
 - f16 scales inside blocks are finite (an infinite one would make NaN, whose bits nobody defines);
-- NVFP4 block scales are below 0x80: gguf-py reads bit 7 of 0xFF as part of a number, readers refuse it;
+- NVFP4 block scales are below 0x80: gguf-py makes 480 of 0xFF, which no sound file holds;
 - F16, BF16, E4M3 and UE4M3 hold chosen edge values or all values instead.
 
 Made with gguf 0.19.0, numpy 2.4.6, torch 2.14.1.
@@ -24,7 +24,8 @@ from gguf import GGMLQuantizationType as T
 BLOCKS = [(T.Q4_0, 24, (0,)), (T.Q4_1, 24, (0, 2)), (T.Q8_0, 24, (0,)), (T.Q4_K, 5, (0, 2)),
           (T.Q5_K, 5, (0, 2)), (T.Q6_K, 5, (208,)), (T.NVFP4, 16, ())]
 # Zeros, subnormals, one, largest, infinities of both signs, then whatever comes.
-F16_EDGES = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x3C00, 0x3C01, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00]
+F16_EDGES = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x3C00, 0x3C01, 0x7BFF, 0xFBFF,
+             0x7C00, 0xFC00]
 BF16_EDGES = [0x0000, 0x8000, 0x0001, 0x807F, 0x0080, 0x3F80, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80]
 
 
