@@ -50,6 +50,8 @@ struct event {
     int32_t n_prompt, n_cached, n_output;   /* counts of this choice so far */
     const struct token_event *prompt_token; /* with the first event when prompt logprobs were
                                                asked for: [n_prompt], entry 0 has no top */
+    int64_t scheduled_ns; /* clock_ns() when this choice was first in a step; 0: never */
+    int32_t n_preemption; /* of this choice so far */
 };
 
 /* Requests are values: everything is copied by engine_submit. */
@@ -73,6 +75,8 @@ struct engine_stats {
     int64_t n_preemption;
     int64_t prompt_tokens, generation_tokens;
     int64_t n_step;
+    int64_t step_rows;         /* rows of all steps */
+    int64_t steps_by_log2[32]; /* steps of 2^(i-1) < rows <= 2^i */
     bool dead;
 };
 

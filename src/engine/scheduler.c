@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/size.h"
 
@@ -120,6 +121,7 @@ static void reclaim(struct scheduler *s, struct plan *p) {
     stop(s, victim);
     sched_queue(s, victim);
     s->n_preemption++;
+    victim->n_preemption++;
     p->preempted = true;
 }
 
@@ -193,6 +195,7 @@ static sumi_status admit(struct scheduler *s, struct plan *p, struct choice *c, 
     }
     unqueue(s, c);
     start(s, c);
+    if (!c->scheduled_ns) c->scheduled_ns = clock_ns();
     return give_rows(s, p, c, err);
 }
 

@@ -176,6 +176,7 @@ void engine_turn(struct engine *e) {
     if (e->step.batch.n_seq == 0) return;
     sumi_status status = run_step(e, &err);
     e->turn.steps++;
+    e->turn.rows = e->step.batch.n_row;
     if (status == SUMI_OK) {
         take_all(e);
         status = audit(e, &err);
