@@ -99,7 +99,7 @@ sumi_status tpl_push(struct eval *ev, struct vec *vec, struct value v) {
 sumi_status tpl_pair(struct eval *ev, struct value a, struct value b, bool trusted,
                      struct value *out) {
     struct value *two;
-    const struct list *l;
+    const struct list *l = NULL;
     TPL_NEW(ev, two, 2);
     two[0] = a;
     two[1] = b;
@@ -230,7 +230,7 @@ static sumi_status array_from_json(struct eval *ev, struct json_object *o, int d
                                    struct value *out) {
     size_t n = json_object_array_length(o);
     struct value *v;
-    const struct list *l;
+    const struct list *l = NULL;
     TPL_NEW(ev, v, n);
     for (size_t i = 0; i < n; i++)
         TRY(tpl_from_json(ev, json_object_array_get_idx(o, i), depth + 1, &v[i]));
