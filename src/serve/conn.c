@@ -165,8 +165,8 @@ static void destroy(struct conn *c) {
     reset_request(c);
     bufferevent_free(c->bev);
     mem_free(c);
-    if (s->phase == SERVING && s->n_conn < s->config.max_connections)
-        evconnlistener_enable(s->listener);
+    if (s->phase != SERVING) queue_wake(s->queue); /* maybe the last one that was waited for */
+    else if (s->n_conn < s->config.max_connections) evconnlistener_enable(s->listener);
 }
 
 void conn_close(struct conn *c) {
@@ -496,7 +496,9 @@ static void name_peer(struct conn *c, const struct sockaddr *peer) {
         snprintf(c->peer, sizeof c->peer, "%s:%d", ip, ntohs(in->sin_port));
     } else if (peer && peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *in = (const void *)peer;
-        inet_ntop(AF_INET6, &in->sin6_addr, ip, sizeof ip);
+        if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr))
+            inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], ip, sizeof ip);
+        else inet_ntop(AF_INET6, &in->sin6_addr, ip, sizeof ip);
         snprintf(c->peer, sizeof c->peer, "%s:%d", ip, ntohs(in->sin6_port));
     } else {
         snprintf(c->peer, sizeof c->peer, "unix");
