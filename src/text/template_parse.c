@@ -253,6 +253,8 @@ static sumi_status parse_variable(struct parser *ps, struct node **out) {
     TRY(parse_node(ps, N_NAME, ps->now.line, out));
     TRY(parse_name(ps, ps->now.p, ps->now.n, &name));
     (*out)->name = name;
+    if (str_is(name->s, "self", 4))
+        return parse_fail(ps, (*out)->line, SUMI_ERR_UNSUPPORTED, "'self' is not supported");
     parse_loaded(ps, name);
     return parse_step(ps);
 }

@@ -271,8 +271,10 @@ sumi_status tpl_case(struct eval *ev, const struct str *s, enum case_kind kind, 
             TRY(flush(ev, &run));
         run.trusted = str_trust(s, i);
         for (int j = 0; j < k; j++) run.n += (size_t)utf8_encode(mapped[j], run.text + run.n);
+        /* The title filter maps the rest of a word by itself, so its first letter is no neighbour.
+         */
+        before = tpl_cased(c) && !(kind == CASE_TITLE_FILTER && begin);
         begin = kind == CASE_TITLE_FILTER && breaks_word(s->p + i, n);
-        before = tpl_cased(c);
         i += n;
     }
     TRY(flush(ev, &run));

@@ -20,7 +20,8 @@ struct str *tpl_str_make(struct arena *a, const char *p, size_t n, const uint8_t
 }
 
 size_t str_offset(const struct str *s, size_t chars) {
-    if (s->chars == s->n || chars >= s->chars) return chars < s->n ? chars : s->n;
+    if (chars >= s->chars) return s->n;
+    if (s->chars == s->n) return chars;
     size_t i = 0;
     while (chars--) i += tpl_char_len(s->p[i]);
     return i;

@@ -191,7 +191,7 @@ def cut_texts():
     r.shuffle(every)
     all_chars = ["".join(every[i:i + 2000]) for i in range(0, len(every), 2000)]
     short = ["".join(r.choice(" aAbBsSkK'tT1٣漢é\n\r\t.-_\u017f\u212a\u0301\u180e") for _ in range(r.randint(1, 12))) for _ in range(1500)]
-    return Corpus(6).records(BYTES // 10) + (all_chars if LONG else all_chars[:30]) + short
+    return Corpus(6).records(30_000) + (all_chars if LONG else all_chars[:30]) + short
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
