@@ -76,8 +76,8 @@ bool ids_push(struct ids *ids, int32_t id); /* false: out of memory */
  *   trusted NULL and specials true   added tokens are recognised anywhere (the library's default)
  *   trusted NULL and specials false  no *special* added token is recognised; its text is split into
  *                                    ordinary tokens (not special added tokens still match)
- *   trusted [n]                      a special added token is recognised only if every byte of it
- *                                    has trusted[i] != 0
+ *   trusted [n]                      an added token, special or not, is recognised only if every
+ *                                    byte of it has trusted[i] != 0
  * Text between added tokens is pre-tokenised as a whole, whatever its trust. Invalid UTF-8 is
  * SUMI_ERR_FORMAT with the offset. No beginning-of-sequence token is added. */
 sumi_status tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
