@@ -578,6 +578,8 @@ static void short_memory_is_an_error_and_no_leak(void **state) {
     put_config(&b, o, config_at(o, 2), true); /* NFC, prefix space, odd tokens */
     for (int i = 0; i < 40; i++) buf_puts(&text, "The cafe\xCC\x81 <left> e\xCC\xA3\xCC\x81 x");
     for (int i = 0; i < 100; i++) buf_puts(&text, "the");
+    struct tokenizer *good = parse(b.data, b.len);
+    struct ids want = encode(good, text.data, text.len, NULL, true);
     long used, n_memory = 0;
     for (long k = 1;; k++) {
         struct tokenizer *t = NULL;
@@ -594,12 +596,17 @@ static void short_memory_is_an_error_and_no_leak(void **state) {
             assert_int_equal(status, SUMI_ERR_MEMORY);
             assert_int_equal(ids.n, 0);
             n_memory++;
+        } else { /* also where only the cache or PCRE2's machine code went missing */
+            assert_int_equal(ids.n, want.n);
+            assert_memory_equal(ids.data, want.data, want.n * sizeof *want.data);
         }
         mem_free(ids.data);
         tokenizer_close(t);
         if (used < k) break; /* the k-th was never asked for */
     }
     assert_true(n_memory > 20);
+    mem_free(want.data);
+    tokenizer_close(good);
     buf_reset(&b);
     buf_reset(&text);
     json_object_put(o);
