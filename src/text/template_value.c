@@ -78,6 +78,7 @@ bool tpl_origin(const struct value *v) {
 sumi_status tpl_new_list(struct eval *ev, const struct value *v, size_t n, bool trusted,
                          const struct list **out) {
     struct list *l;
+    *out = NULL;
     TPL_NEW(ev, l, 1);
     *l = (struct list){.v = v, .n = n, .trusted = trusted};
     *out = l;
