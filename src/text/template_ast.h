@@ -141,8 +141,9 @@ struct parser {
     bool has_ahead;
     struct chat_template *t;
     sumi_error *err;
-    int depth;  /* recursion */
-    int in_for; /* enclosing for statements, where `loop` cannot be set */
+    int tag_line; /* of the innermost open statement */
+    int depth;    /* recursion */
+    int in_for;   /* enclosing for statements, where `loop` cannot be set */
     struct frame frame;
 };
 

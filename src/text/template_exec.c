@@ -53,6 +53,7 @@ static sumi_status capture(struct eval *ev, const struct node *body, const struc
                            struct value *out, bool *done) {
     struct scope *outer = ev->scope;
     size_t mark = tpl_mark(ev);
+    *done = false;
     ev->scope = tpl_scope_new(ev, outer);
     if (!ev->scope) return tpl_no_memory(ev);
     TRY(tpl_exec(ev, body));

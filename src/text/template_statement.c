@@ -343,7 +343,7 @@ static const struct {
 static sumi_status parse_statement(struct parser *ps, struct node **out) {
     static const char *const refused[] = {"block",      "extends", "include", "import", "from",
                                           "autoescape", "do",      "trans",   "debug"};
-    int line = ps->now.line;
+    int line = ps->tag_line = ps->now.line;
     if (ps->now.kind != T_NAME) return parse_expected(ps, "the name of a tag");
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
         if (!parse_at_name(ps, statements[i].tag)) continue;
@@ -384,9 +384,9 @@ static sumi_status parse_output(struct parser *ps, struct node **out) {
 static sumi_status parse_until(struct parser *ps, const char *const *ends, struct node **out) {
     struct kids kids = {0};
     struct node *kid;
-    int line = ps->now.line;
+    int line = ps->tag_line;
     TRY(parse_enter(ps));
-    for (;;) {
+    for (;; ps->tag_line = line) {
         if (ps->now.kind == T_EOF) {
             if (!ends) break;
             return parse_fail(ps, ps->now.line, SUMI_ERR_FORMAT,
