@@ -220,9 +220,13 @@ static void finish(struct conn *c) {
     if (evbuffer_get_length(output(c)) == 0) flushed(c);
 }
 
-static void write_bytes(struct conn *c, const void *p, size_t n) {
-    /* Out of memory: an answer with a hole must not look complete. */
+/* Out of memory: an answer with a hole must not look complete. */
+static void put(struct conn *c, const void *p, size_t n) {
     if (evbuffer_add(output(c), p, n) != 0) c->failed = true;
+}
+
+static void write_bytes(struct conn *c, const void *p, size_t n) {
+    put(c, p, n);
     c->reply_bytes += n;
 }
 
@@ -276,13 +280,13 @@ void conn_stream_put(struct conn *c, const char *data, size_t n) {
     char size[24];
     if (!n) return;
     int len = c->chunk_reply ? snprintf(size, sizeof size, "%zx\r\n", n) : 0;
-    if (len) evbuffer_add(output(c), size, (size_t)len);
+    if (len) put(c, size, (size_t)len);
     write_bytes(c, data, n);
-    if (len) evbuffer_add(output(c), "\r\n", 2);
+    if (len) put(c, "\r\n", 2);
 }
 
 void conn_stream_end(struct conn *c) {
-    if (c->chunk_reply) evbuffer_add(output(c), "0\r\n\r\n", 5);
+    if (c->chunk_reply) put(c, "0\r\n\r\n", 5);
     finish(c);
 }
 
@@ -337,7 +341,7 @@ static bool begin_body(struct conn *c) {
         c->keep = r->keep_alive;
     }
     if (r->expect_continue && r->minor == 1 && evbuffer_get_length(input(c)) == 0)
-        evbuffer_add(output(c), "HTTP/1.1 100 Continue\r\n\r\n", 25);
+        put(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     return true;
 }
 
