@@ -1,9 +1,23 @@
 /* The processor as a device: plain memory and the thread pool. Knows no operation. */
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "base/size.h"
 #include "device/device.h"
+
+/* Zeroes memory without touching whole pages: the kernel hands zero pages out when they are first
+ * used, so a large cache pool costs neither time nor memory before sequences fill it. */
+static void zero_lazily(char *p, size_t bytes) {
+    const size_t page = 4096;
+    size_t head = (page - (uintptr_t)p % page) % page;
+    if (head > bytes) head = bytes;
+    size_t whole = (bytes - head) / page * page;
+    memset(p, 0, head);
+    if (whole && madvise(p + head, whole, MADV_DONTNEED) != 0) memset(p + head, 0, whole);
+    memset(p + head + whole, 0, bytes - head - whole);
+}
 
 static sumi_status cpu_alloc(struct device *d, size_t bytes, void **out, sumi_error *err) {
     (void)d;
@@ -11,7 +25,7 @@ static sumi_status cpu_alloc(struct device *d, size_t bytes, void **out, sumi_er
     if (!size_align(bytes, 64, &padded)) return NO_MEMORY(err, bytes);
     void *p = mem_aligned(padded, 64);
     if (!p) return NO_MEMORY(err, padded);
-    memset(p, 0, padded);
+    zero_lazily(p, padded);
     *out = p;
     return SUMI_OK;
 }

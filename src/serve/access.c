@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "serve/conn.h"
+#include "serve/hex.h"
 #include "serve/internal.h"
 
 /* Takes time that depends on the candidate's length alone: every byte of it is compared, whatever
@@ -61,7 +62,9 @@ void access_headers(const struct server *s, const struct http_request *r, int st
                     struct buf *head) {
     const char *origin = http_find(r, "origin");
     const char *id = http_find(r, "x-request-id");
-    if (id && strlen(id) <= 256) buf_printf(head, "x-request-id: %s\r\n", id);
+    char fresh[33];
+    random_hex(fresh, 16);
+    buf_printf(head, "x-request-id: %s\r\n", id && *id && strlen(id) <= 256 ? id : fresh);
     if (status == 401) return; /* the key check sits outside the CORS layer */
     if (!any_origin(s) || s->config.allow_credentials) buf_puts(head, "vary: Origin\r\n");
     if (origin) put_origin(s, origin, head);

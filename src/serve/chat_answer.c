@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "serve/chat.h"
 #include "serve/conn.h"
+#include "serve/hex.h"
 #include "serve/internal.h"
 #include "serve/response.h"
 

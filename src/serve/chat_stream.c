@@ -5,6 +5,7 @@
 #include "base/jsonw.h"
 #include "serve/chat.h"
 #include "serve/conn.h"
+#include "serve/hex.h"
 #include "serve/internal.h"
 #include "serve/response.h"
 

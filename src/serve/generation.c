@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -15,20 +14,9 @@
 #include "base/size.h"
 #include "serve/conn.h"
 #include "serve/error.h"
+#include "serve/hex.h"
 #include "serve/internal.h"
 #include "serve/observe.h"
-
-void random_hex(char *out, size_t n_byte) {
-    static const char digit[] = "0123456789abcdef";
-    for (size_t i = 0; i < n_byte; i++) {
-        unsigned char byte = 0;
-        ssize_t ignored = getrandom(&byte, 1, 0);
-        (void)ignored;
-        out[2 * i] = digit[byte >> 4];
-        out[2 * i + 1] = digit[byte & 15];
-    }
-    out[2 * n_byte] = 0;
-}
 
 /* The id is that of the header, else of the body, else random. */
 static sumi_status make_id(struct generation *g, const char *prefix, sumi_error *err) {
@@ -162,6 +150,15 @@ static void begin_stream(struct generation *g) {
     if (g->keep_alive) generation_send(g); /* nothing to send yet: starts the timer */
 }
 
+static void log_request(const struct generation *g, size_t n_prompt) {
+    const struct sampling *p = &g->params.sampling;
+    if (!g->s->config.log_requests) return;
+    log_info("request %s from %s: %d prompts, the first of %zu tokens; n %d, temperature %g, top_p "
+             "%g, top_k %d, max_tokens %d, stream %s",
+             g->id, conn_peer(g->conn), g->n_run, n_prompt, g->params.n, (double)p->temperature,
+             (double)p->top_p, p->top_k, p->max_tokens, g->params.stream ? "yes" : "no");
+}
+
 static sumi_status submit_run(struct generation *g, int32_t i, const struct ids *prompt,
                               const struct ids *replay, sumi_error *err) {
     struct run *run = &g->run[i];
@@ -204,6 +201,7 @@ sumi_status generation_submit(struct generation *g, const struct ids *prompt,
         client_gone(g);
         return status;
     }
+    log_request(g, prompt->n);
     conn_attach(g->conn, client_gone, client_reads, g);
     if (g->params.stream) begin_stream(g);
     return SUMI_OK;

@@ -95,7 +95,4 @@ const char *generation_finish_text(enum finish finish);
 void generation_put_stop_reason(const struct generation *g, const struct choice *c,
                                 struct buf *out);
 
-/* Hex digits from the system's random source; out has room for 2 * n_byte + 1. */
-void random_hex(char *out, size_t n_byte);
-
 #endif

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "serve/conn.h"
 #include "serve/generation.h"
+#include "serve/hex.h"
 #include "serve/internal.h"
 #include "serve/listen.h"
 #include "serve/stats_log.h"

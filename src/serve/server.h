@@ -32,7 +32,8 @@ struct server_config {
     int write_timeout_s;     /* a reader that takes nothing is dropped after; 0: 300 */
     double sse_keep_alive_s; /* --sse-keep-alive-interval; 0: off */
     int stream_interval;     /* --stream-interval */
-    bool request_id_headers, access_log, log_requests, load_tracking, dev_mode;
+    bool request_id_headers; /* the header is always sent; the flag changes nothing */
+    bool access_log, log_requests, load_tracking, dev_mode;
     bool force_include_usage;   /* --enable-force-include-usage */
     bool prompt_tokens_details; /* --enable-prompt-tokens-details */
     bool per_request_metrics;

@@ -1,0 +1,113 @@
+/* The tree under construction: nodes, their kids, interned names, string constants. */
+#include <string.h>
+
+#include "base/size.h"
+#include "text/template_ast.h"
+
+sumi_status parse_node(struct parser *ps, enum node_kind kind, int line, struct node **out) {
+    struct node *node;
+    PARSE_NEW(ps, node, 1);
+    memset(node, 0, sizeof *node);
+    node->kind = kind;
+    node->line = line;
+    node->height = 1;
+    *out = node;
+    return SUMI_OK;
+}
+
+sumi_status parse_push(struct parser *ps, struct kids *k, struct node *kid) {
+    if (k->n == k->cap) {
+        struct node **more;
+        int cap = k->cap ? 2 * k->cap : 4;
+        PARSE_NEW(ps, more, cap);
+        if (k->n) memcpy(more, k->v, (size_t)k->n * sizeof *more);
+        k->v = more;
+        k->cap = cap;
+    }
+    k->v[k->n++] = kid;
+    return SUMI_OK;
+}
+
+sumi_status parse_close(struct parser *ps, struct node *node, const struct kids *k) {
+    node->kids = k->v;
+    node->n_kids = k->n;
+    for (int i = 0; i < k->n; i++)
+        if (k->v[i] && k->v[i]->height >= node->height)
+            node->height = (uint16_t)(k->v[i]->height + 1);
+    if (node->height <= TPL_MAX_NESTING) return SUMI_OK;
+    return parse_fail(ps, node->line, SUMI_ERR_LIMIT, "nested over %d", TPL_MAX_NESTING);
+}
+
+sumi_status parse_str(struct parser *ps, const char *p, size_t n, const struct str **out) {
+    char *copy;
+    PARSE_NEW(ps, copy, n);
+    if (n) memcpy(copy, p, n);
+    *out = tpl_str_make(&ps->t->arena, copy, n, NULL, true);
+    return *out ? SUMI_OK : NO_MEMORY(ps->err, sizeof **out);
+}
+
+static size_t hash_name(const char *p, size_t n) {
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * 1099511628211u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static void table_put(struct chat_template *t, struct name *name) {
+    size_t at = hash_name(name->s->p, name->s->n);
+    while (t->table[at & (t->table_size - 1)]) at++;
+    t->table[at & (t->table_size - 1)] = name;
+}
+
+static sumi_status grow_names(struct parser *ps) {
+    struct chat_template *t = ps->t;
+    int cap = t->cap_names ? 2 * t->cap_names : 32;
+    struct name **names, **table;
+    PARSE_NEW(ps, names, cap);
+    PARSE_NEW(ps, table, 4 * cap);
+    if (t->n_names) memcpy(names, t->names, (size_t)t->n_names * sizeof *names);
+    memset(table, 0, 4 * (size_t)cap * sizeof *table);
+    t->names = names;
+    t->cap_names = cap;
+    t->table = table;
+    t->table_size = 4 * (size_t)cap;
+    for (int i = 0; i < t->n_names; i++) table_put(t, t->names[i]);
+    return SUMI_OK;
+}
+
+struct name *template_name(const struct chat_template *t, const char *p, size_t n) {
+    if (!t->table_size) return NULL;
+    for (size_t at = hash_name(p, n);; at++) {
+        struct name *name = t->table[at & (t->table_size - 1)];
+        if (!name || str_is(name->s, p, n)) return name;
+    }
+}
+
+sumi_status parse_name(struct parser *ps, const char *p, size_t n, struct name **out) {
+    *out = template_name(ps->t, p, n);
+    if (*out) return SUMI_OK;
+    if (ps->t->n_names == ps->t->cap_names) TRY(grow_names(ps));
+    PARSE_NEW(ps, *out, 1);
+    **out = (struct name){.index = ps->t->n_names};
+    TRY(parse_str(ps, p, n, &(*out)->s));
+    ps->t->names[ps->t->n_names++] = *out;
+    table_put(ps->t, *out);
+    return SUMI_OK;
+}
+
+void parse_loaded(struct parser *ps, struct name *name) {
+    struct frame *f = &ps->frame;
+    name->read = true;
+    if (f->root && !name->shadows_input) name->root_loaded = true;
+    if (str_is(name->s, "varargs", 7)) f->varargs = true;
+    if (str_is(name->s, "kwargs", 6)) f->kwargs = true;
+    if (str_is(name->s, "caller", 6)) f->caller = true;
+}
+
+sumi_status parse_stored(struct parser *ps, struct name *name, int line) {
+    if (ps->in_for && str_is(name->s, "loop", 4))
+        return parse_fail(ps, line, SUMI_ERR_FORMAT, "'loop' cannot be set inside a for statement");
+    if (!ps->frame.root || name->root_loaded) return SUMI_OK;
+    if (ps->frame.branches) name->root_loaded = true;
+    else name->shadows_input = true;
+    return SUMI_OK;
+}
