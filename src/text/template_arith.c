@@ -115,10 +115,7 @@ static sumi_status repeat(struct eval *ev, const struct value *v, int64_t times,
     if (times < 0) times = 0;
     if (v->kind != V_STR) return repeat_list(ev, v, v->list->n ? times : 0, out);
     size_t mark = tpl_mark(ev);
-    for (int64_t i = 0; v->s->n && i < times; i++) {
-        TRY(tpl_charge(ev, 1));
-        TRY(tpl_put_str(ev, v->s, 0, v->s->n));
-    }
+    TRY(tpl_repeat(ev, v->s, times));
     return tpl_take(ev, mark, out);
 }
 

@@ -68,6 +68,7 @@ sumi_status tpl_charge(struct eval *ev, size_t steps);
 sumi_status tpl_descend(struct eval *ev); /* one level and one step; pair with ev->level-- */
 sumi_status tpl_put(struct eval *ev, const char *p, size_t n, bool trusted);
 sumi_status tpl_put_str(struct eval *ev, const struct str *s, size_t from, size_t n);
+sumi_status tpl_repeat(struct eval *ev, const struct str *s, int64_t times);
 static inline size_t tpl_mark(const struct eval *ev) {
     return ev->out->text.len;
 }

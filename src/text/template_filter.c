@@ -94,8 +94,7 @@ FILTER(f_int) {
     else if (v->kind == V_FLOAT) return float_to_int(ev, v->d, out);
     else if (v->kind != V_STR) *out = otherwise;
     else {
-        if (base == 0 || (base >= 2 && base <= 36))
-            TRY(parse_int(ev, v->s, (int)base, &ok, &i));
+        if (base == 0 || (base >= 2 && base <= 36)) TRY(parse_int(ev, v->s, (int)base, &ok, &i));
         if (ok) *out = v_int(i);
         else if (!parse_float(v->s, &d) || !isfinite(d)) *out = otherwise;
         else return float_to_int(ev, d, out);

@@ -8,6 +8,8 @@
     static sumi_status name(struct eval *ev, const struct value *v, \
                             TPL_UNUSED const struct value *arg, struct value *out)
 
+static const struct str blank = {" ", 1, 1, NULL, true};
+
 static sumi_status with_case(struct eval *ev, const struct value *v, enum case_kind kind,
                              struct value *out) {
     const struct str *s;
@@ -47,8 +49,6 @@ FILTER(f_replace) {
     return tpl_replace(ev, s, old, with, max, out);
 }
 
-static const struct str blank = {" ", 1, 1, NULL, true};
-
 FILTER(f_center) {
     const struct str *s;
     int64_t width = 80;
@@ -62,8 +62,7 @@ static sumi_status put_width(struct eval *ev, const struct value *width) {
     int64_t n = 4;
     if (width->kind == V_STR) return tpl_put_str(ev, width->s, 0, width->s->n);
     if (width->kind != V_ABSENT) TRY(tpl_need_int(ev, width, "indent", &n));
-    for (int64_t i = 0; i < n; i++) TRY(tpl_put(ev, " ", 1, true));
-    return SUMI_OK;
+    return tpl_repeat(ev, &blank, n);
 }
 
 /* Every line break becomes \n, with the origin of the break it stands for. */

@@ -64,8 +64,8 @@ static sumi_status float_digits(struct eval *ev, double d, const struct spec *sp
 }
 
 static sumi_status put_fill(struct eval *ev, int64_t n, const struct spec *spec) {
-    for (int64_t i = 0; i < n; i++) TRY(tpl_put(ev, &spec->fill, 1, spec->trusted));
-    return SUMI_OK;
+    const struct str fill = {&spec->fill, 1, 1, NULL, spec->trusted};
+    return tpl_repeat(ev, &fill, n);
 }
 
 static sumi_status put_padded(struct eval *ev, const struct str *text, const char *sign,

@@ -160,6 +160,7 @@ static sumi_status put_value(struct writer *w, const struct value *v, bool trust
 
 /* indent: a number of blanks or a string. */
 static sumi_status read_indent(struct writer *w, const struct value *v) {
+    static const struct str blank = {" ", 1, 1, NULL, true};
     struct value text;
     size_t mark = tpl_mark(w->ev);
     if (v->kind == V_ABSENT || v->kind == V_NONE) return SUMI_OK;
@@ -169,7 +170,7 @@ static sumi_status read_indent(struct writer *w, const struct value *v) {
     }
     int64_t n;
     TRY(tpl_need_int(w->ev, v, "indent", &n));
-    for (int64_t i = 0; i < n; i++) TRY(tpl_put(w->ev, " ", 1, true));
+    TRY(tpl_repeat(w->ev, &blank, n));
     TRY(tpl_take(w->ev, mark, &text));
     w->indent = text.s;
     return SUMI_OK;

@@ -165,6 +165,7 @@ sumi_status tpl_loop_changed(struct eval *ev, const struct value *self, const st
  * when the body left by break or continue. */
 static sumi_status run_body(struct eval *ev, struct loop *l, const struct name *loop_name,
                             struct scope **scope, bool *complete) {
+    *complete = false;
     if (!*scope || (*scope)->captured) {
         *scope = tpl_scope_new(ev, l->outer);
         if (!*scope) return tpl_no_memory(ev);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "text/template_eval.h"
 
 #define DEFAULT_STEPS  50000000
@@ -12,9 +13,9 @@
 /* Values die with the rendering, so a loop that builds strings is bounded by this sum. */
 #define MEMORY_BASE   ((size_t)64 << 20)
 #define MEMORY_FACTOR 8
-/* Nodes under evaluation at once. A level takes under 250 bytes of stack, so that the default fits
- * into a thread's 256 kB. */
-#define LEVELS_PER_DEPTH 4
+/* Nodes under evaluation at once, per unit of max_depth. The costliest paths take 230 bytes of
+ * stack a level, so that the default fits into a thread's 256 kB. */
+#define LEVELS_PER_DEPTH 3
 
 static sumi_status fault(struct eval *ev, sumi_status code, const char *fmt, va_list ap) {
     char what[900];
@@ -58,6 +59,15 @@ sumi_status tpl_descend(struct eval *ev) {
         return tpl_limit(ev, "statements and expressions nested over %d",
                          LEVELS_PER_DEPTH * ev->limits.max_depth);
     return tpl_charge(ev, 1);
+}
+
+sumi_status tpl_repeat(struct eval *ev, const struct str *s, int64_t times) {
+    size_t n;
+    if (times <= 0 || !s->n) return SUMI_OK;
+    if (!size_mul(s->n, (size_t)times, &n) || n > ev->limits.max_output)
+        return tpl_limit(ev, "its output is over %zu bytes", ev->limits.max_output);
+    for (int64_t i = 0; i < times; i++) TRY(tpl_put_str(ev, s, 0, s->n));
+    return SUMI_OK;
 }
 
 static sumi_status put(struct eval *ev, const char *p, size_t n, const uint8_t *mask,
@@ -111,9 +121,6 @@ static sumi_status start(struct eval *ev) {
     memset(ev->global_known, 0, (size_t)n * sizeof *ev->global_known);
     ev->scope = tpl_scope_new(ev, NULL);
     if (!ev->scope) return tpl_no_memory(ev);
-    for (int i = 0; i < n; i++)
-        if (ev->t->names[i]->shadows_input)
-            TRY(tpl_set(ev, ev->t->names[i], (struct value){.kind = V_ABSENT}));
     return SUMI_OK;
 }
 

@@ -40,9 +40,9 @@ struct value tpl_range_at(const struct range *r, int64_t i) {
 }
 
 sumi_status tpl_iter(struct eval *ev, const struct value *v, struct iter *it) {
-    if (!tpl_is_iterable(v)) return tpl_fail(ev, "a %s cannot be iterated over", tpl_type_name(v));
     *it = (struct iter){.of = *v};
-    return SUMI_OK;
+    if (tpl_is_iterable(v)) return SUMI_OK;
+    return tpl_fail(ev, "a %s cannot be iterated over", tpl_type_name(v));
 }
 
 sumi_status tpl_next(struct eval *ev, struct iter *it, struct value *out, bool *more) {

@@ -213,9 +213,9 @@ sumi_status tpl_pad(struct eval *ev, const struct str *s, const struct str *with
     size_t mark = tpl_mark(ev);
     /* CPython's center puts the odd one left if the width is odd. */
     int64_t left = share == 2 ? n : share == 0 ? 0 : n / 2 + (n & (n + (int64_t)s->chars) & 1);
-    for (int64_t i = 0; i < left; i++) TRY(tpl_put_str(ev, with, 0, with->n));
+    TRY(tpl_repeat(ev, with, left));
     TRY(tpl_put_str(ev, s, 0, s->n));
-    for (int64_t i = left; i < n; i++) TRY(tpl_put_str(ev, with, 0, with->n));
+    TRY(tpl_repeat(ev, with, n - left));
     return tpl_take(ev, mark, out);
 }
 

@@ -379,8 +379,7 @@ sumi_status tokenizer_parse_json(struct tokenizer **out, const char *text, size_
     if (valid < n)
         return fail_with(err, SUMI_ERR_FORMAT, "%s: invalid UTF-8 at byte %zu", what, valid);
     TRY_OUT(read_large(&r, false));
-    if (jsonr_peek(&r.json)) r.json.at = n; /* what follows goes to the parser, which refuses it */
-    copy_rest(&r, n, false);
+    copy_rest(&r, n, false); /* with what may follow the object, which the parser refuses */
     TRY_OUT(r.rest.failed ? NO_MEMORY(err, n) : SUMI_OK);
     TRY_OUT(
         json_parse(&root, buf_text(&r.rest), r.rest.len, "the file without vocab and merges", err));

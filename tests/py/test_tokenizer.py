@@ -1,7 +1,7 @@
 """Tokenizer against the `tokenizers` library: the same ids, the same text back, the same cuts.
 
 Tokenizers and text are made here from a seed. SUMI_LONG=1: 5 MB of text and larger vocabularies. SUMI_TEST_GGUF names
-a GGUF file whose tokenizer is compared too. The C side is tok_tool of the newest build folder (or of SUMI_BUILD).
+a GGUF file, SUMI_TEST_TOKENIZER a tokenizer.json that are compared too. The C side is tok_tool of the newest build folder (or of SUMI_BUILD).
 """
 import glob
 import os
@@ -116,13 +116,18 @@ MAKERS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(MAKERS) + ["gguf"])
+@pytest.fixture(scope="module", params=list(MAKERS) + ["gguf", "json"])
 def tok(request, tmp_path_factory):
     if request.param == "gguf":
         path = os.environ.get("SUMI_TEST_GGUF")
         if not path:
             pytest.skip("SUMI_TEST_GGUF is not set")
         t = from_gguf(path)
+    elif request.param == "json":
+        path = os.environ.get("SUMI_TEST_TOKENIZER")
+        if not path:
+            pytest.skip("SUMI_TEST_TOKENIZER is not set")
+        t = Tokenizer.from_file(path)
     else:
         t = MAKERS[request.param]()
     path = str(tmp_path_factory.mktemp("tok") / "tokenizer.json")
