@@ -405,7 +405,7 @@ def test_ctrl_c_stops_an_answer_and_not_the_chat():
                  "--override-generation-config", '{"repetition_penalty": 1.5}')
     t.wait_for("> ")
     t.type("Once upon a time there was a long, long story that\n")
-    t.wait_for(r"\n\S+ \S+ \S+")
+    t.wait_for(r"\n *\S+ \S+ \S+")
     t.type("\x03")
     t.wait_for("> ")
     t.type("/quit\n")
