@@ -70,7 +70,8 @@ def relative(x, y):
 
 def check_float32(got, g, limit):
     assert np.abs(got["logits"][g["rows"]] - g["logits"]).max() <= limit
-    differ = (got["router_ids"] != g["router_ids"]).any(-1)
+    # The margin is that of the choice; two chosen experts whose scores tie may stand in either order.
+    differ = (np.sort(got["router_ids"]) != np.sort(g["router_ids"])).any(-1)
     assert not (differ & ~g["router_close"]).any()
 
 
