@@ -238,6 +238,7 @@ static sumi_status chat_whole(struct generation *g, struct buf *out, sumi_error 
     response_put_usage(&u, out);
     buf_printf(out, ",\"prompt_logprobs\":%s,\"prompt_token_ids\":",
                x->prompt_logprobs.len ? x->prompt_logprobs.data : "null");
+    if (x->prompt_logprobs.failed) out->failed = true;
     if (g->params.return_token_ids)
         response_put_ids(g->run[0].prompt.data, g->run[0].prompt.n, out);
     else buf_puts(out, "null");

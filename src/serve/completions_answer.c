@@ -166,6 +166,7 @@ static void put_choice(struct generation *g, struct choice *c, struct buf *out) 
     generation_put_stop_reason(g, c, out);
     put_ids(g, o, out);
     buf_printf(out, ",\"prompt_logprobs\":%s", prompt->len ? prompt->data : "null");
+    if (prompt->failed) out->failed = true;
     put_prompt_ids(g, c, true, out);
     buf_puts(out, ",\"routed_experts\":null,\"weight_versions\":null}");
 }

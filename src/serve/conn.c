@@ -165,7 +165,8 @@ static void destroy(struct conn *c) {
     reset_request(c);
     bufferevent_free(c->bev);
     mem_free(c);
-    if (s->phase == SERVING && s->n_conn < s->config.max_connections)
+    if (s->phase != SERVING) queue_wake(s->queue); /* maybe the last one that was waited for */
+    if (s->phase != ABORTING && s->n_conn < s->config.max_connections)
         evconnlistener_enable(s->listener);
 }
 
@@ -220,9 +221,17 @@ static void finish(struct conn *c) {
     if (evbuffer_get_length(output(c)) == 0) flushed(c);
 }
 
+/* Out of memory: an answer with a hole must not look complete, so nothing follows the hole. */
+static void put(struct conn *c, const void *p, size_t n) {
+    if (c->failed || evbuffer_add(output(c), p, n) != 0) c->failed = true;
+}
+
+bool conn_broken(const struct conn *c) {
+    return c->failed;
+}
+
 static void write_bytes(struct conn *c, const void *p, size_t n) {
-    /* Out of memory: an answer with a hole must not look complete. */
-    if (evbuffer_add(output(c), p, n) != 0) c->failed = true;
+    put(c, p, n);
     c->reply_bytes += n;
 }
 
@@ -276,13 +285,13 @@ void conn_stream_put(struct conn *c, const char *data, size_t n) {
     char size[24];
     if (!n) return;
     int len = c->chunk_reply ? snprintf(size, sizeof size, "%zx\r\n", n) : 0;
-    if (len) evbuffer_add(output(c), size, (size_t)len);
+    if (len) put(c, size, (size_t)len);
     write_bytes(c, data, n);
-    if (len) evbuffer_add(output(c), "\r\n", 2);
+    if (len) put(c, "\r\n", 2);
 }
 
 void conn_stream_end(struct conn *c) {
-    if (c->chunk_reply) evbuffer_add(output(c), "0\r\n\r\n", 5);
+    if (c->chunk_reply) put(c, "0\r\n\r\n", 5);
     finish(c);
 }
 
@@ -337,7 +346,7 @@ static bool begin_body(struct conn *c) {
         c->keep = r->keep_alive;
     }
     if (r->expect_continue && r->minor == 1 && evbuffer_get_length(input(c)) == 0)
-        evbuffer_add(output(c), "HTTP/1.1 100 Continue\r\n\r\n", 25);
+        put(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     return true;
 }
 
@@ -496,7 +505,9 @@ static void name_peer(struct conn *c, const struct sockaddr *peer) {
         snprintf(c->peer, sizeof c->peer, "%s:%d", ip, ntohs(in->sin_port));
     } else if (peer && peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *in = (const void *)peer;
-        inet_ntop(AF_INET6, &in->sin6_addr, ip, sizeof ip);
+        if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr))
+            inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], ip, sizeof ip);
+        else inet_ntop(AF_INET6, &in->sin6_addr, ip, sizeof ip);
         snprintf(c->peer, sizeof c->peer, "%s:%d", ip, ntohs(in->sin6_port));
     } else {
         snprintf(c->peer, sizeof c->peer, "unix");

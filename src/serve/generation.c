@@ -120,13 +120,13 @@ static void client_reads(void *owner) {
 }
 
 void generation_send(struct generation *g) {
-    if (g->frame.failed) {
+    if (!g->frame.failed) conn_stream_put(g->conn, g->frame.data, g->frame.len);
+    if (g->frame.failed || conn_broken(g->conn)) {
         buf_reset(&g->frame);
         log_error("%s: out of memory for a stream; connection closed", g->id);
         conn_close(g->conn);
         return;
     }
-    conn_stream_put(g->conn, g->frame.data, g->frame.len);
     buf_clear(&g->frame);
     if (!g->keep_alive) return;
     double s = g->s->config.sse_keep_alive_s;

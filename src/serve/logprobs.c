@@ -76,6 +76,7 @@ static void put_top(const struct logprobs_style *s, const struct token_event *e,
         buf_clear(&key);
         buf_clear(&number);
         logprobs_token_text(s, e->top[i].id, &key);
+        if (json_object_object_get_ex(top, buf_text(&key), NULL)) continue;
         put_logprob(&number, e->top[i].logprob);
         struct json_object *x =
             json_object_new_double_s((double)e->top[i].logprob, buf_text(&number));

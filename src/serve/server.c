@@ -66,14 +66,20 @@ static void obey_stop(struct server *s) {
     }
 }
 
-/* Ends the loop when the phase is over. */
+/* Nothing is generated and every answer is written. */
+static bool is_quiet(const struct server *s) {
+    bool quiet = !s->n_generation;
+    for (const struct conn *c = s->conns; c && quiet; c = conn_next(c)) quiet = conn_is_idle(c);
+    return quiet;
+}
+
+/* Ends the phase when nothing is left to do in it, or its time is over; the last one ends the loop.
+ */
 static void advance(struct server *s) {
     obey_stop(s);
-    if (s->phase == DRAINING && (!s->n_generation || clock_ns() > s->deadline_ns)) begin_abort(s);
-    if (s->phase != ABORTING) return;
-    bool quiet = !s->n_generation;
-    for (struct conn *c = s->conns; c && quiet; c = conn_next(c)) quiet = conn_is_idle(c);
-    if (quiet || clock_ns() > s->deadline_ns) event_base_loopbreak(s->base);
+    if (s->phase == SERVING || !(is_quiet(s) || clock_ns() > s->deadline_ns)) return;
+    if (s->phase == DRAINING) begin_abort(s);
+    if (is_quiet(s) || clock_ns() > s->deadline_ns) event_base_loopbreak(s->base);
 }
 
 static void watch_engine(struct server *s) {

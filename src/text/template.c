@@ -26,11 +26,12 @@ static sumi_status copy_source(struct chat_template *t, const char *source, size
 }
 
 static sumi_status parse(struct chat_template *t, const char *source, size_t n, sumi_error *err) {
-    struct parser ps = {.t = t, .err = err, .frame = {.root = true}};
+    struct parser ps = {.t = t, .err = err};
     struct node *root;
     TRY(copy_source(t, source, n, &ps.lx, err));
     TRY(parse_step(&ps));
     TRY(parse_body(&ps, &root));
+    TRY(template_bind(t, root, err));
     t->root = root;
     return template_scan(t, err);
 }

@@ -21,7 +21,7 @@
  *   MATH, COMPARE               operands                          (ops[n_kids - 1])
  *   COND                        test, then, else?
  *   NS_REF                      assignment target a.b             (name, attr)
- *   BLOCK                       statements
+ *   BLOCK                       statements                        (hidden)
  *   PRINT                       expressions
  *   TEXT                        (value)
  *   IF                          test, body, test, body, ..., else?
@@ -76,10 +76,8 @@ enum node_kind {
 /* An identifier; equal names are one object. */
 struct name {
     const struct str *s;
-    int index;          /* 0 .. n_name - 1 */
-    bool read;          /* stands somewhere as a variable that is read */
-    bool root_loaded;   /* the outermost scope reads it, or sets it under a condition, first */
-    bool shadows_input; /* the outermost scope sets it before reading it: never the input's value */
+    int index; /* 0 .. n_names - 1 */
+    bool read; /* stands somewhere as a variable that is read */
 };
 
 struct call_args {
@@ -92,6 +90,11 @@ struct params {
     int n, n_default;             /* the last n_default have a default */
     const struct name **names;    /* [n] */
     bool varargs, kwargs, caller; /* the body uses these special names */
+};
+
+struct names {
+    const struct name **v;
+    int n;
 };
 
 struct node {
@@ -107,6 +110,7 @@ struct node {
         const struct str *attr;
         const uint8_t *ops; /* enum token_kind, T_NAME for `in`, T_STRING for `not in` */
         struct params params;
+        struct names hidden; /* BLOCK: template_names.c */
         struct {
             struct call_args args;
             union {
@@ -129,9 +133,7 @@ struct chat_template {
 
 /* Where a body of statements stands: what `break` may leave, whose special names are used. */
 struct frame {
-    int loops;    /* enclosing for statements that break reaches */
-    int branches; /* enclosing conditions */
-    bool root;    /* the outermost scope */
+    int loops; /* enclosing for statements that break reaches */
     bool varargs, kwargs, caller;
 };
 
@@ -175,7 +177,6 @@ sumi_status parse_close(struct parser *ps, struct node *node, const struct kids 
 sumi_status parse_name(struct parser *ps, const char *p, size_t n, struct name **out);
 sumi_status parse_str(struct parser *ps, const char *p, size_t n, const struct str **out);
 void parse_loaded(struct parser *ps, struct name *name);
-sumi_status parse_stored(struct parser *ps, struct name *name, int line);
 
 /* An expression; with `cond`, an inline if may follow. */
 sumi_status parse_expr(struct parser *ps, bool cond, struct node **out);
@@ -186,6 +187,8 @@ sumi_status parse_target(struct parser *ps, const char *end, bool namespaces, st
 sumi_status parse_filters(struct parser *ps, bool inline_start, struct node **out);
 sumi_status parse_body(struct parser *ps, struct node **out); /* the whole template */
 
+/* Fills the lists of hidden names at the blocks. */
+sumi_status template_bind(struct chat_template *t, struct node *root, sumi_error *err);
 /* Sets what the tree says about itself: chat_template.wants_parts. */
 sumi_status template_scan(struct chat_template *t, sumi_error *err);
 struct name *template_name(const struct chat_template *t, const char *p, size_t n); /* or NULL */

@@ -14,6 +14,8 @@ static sumi_status exec_inner(struct eval *ev, const struct node *body) {
 }
 
 static sumi_status exec_block(struct eval *ev, const struct node *n) {
+    for (int i = 0; i < n->hidden.n; i++)
+        TRY(tpl_set(ev, n->hidden.v[i], (struct value){.kind = V_ABSENT}));
     for (int i = 0; i < n->n_kids && ev->flow == FLOW_ON; i++) TRY(tpl_exec(ev, n->kids[i]));
     return SUMI_OK;
 }

@@ -121,9 +121,6 @@ static sumi_status start(struct eval *ev) {
     memset(ev->global_known, 0, (size_t)n * sizeof *ev->global_known);
     ev->scope = tpl_scope_new(ev, NULL);
     if (!ev->scope) return tpl_no_memory(ev);
-    for (int i = 0; i < n; i++)
-        if (ev->t->names[i]->shadows_input)
-            TRY(tpl_set(ev, ev->t->names[i], (struct value){.kind = V_ABSENT}));
     return SUMI_OK;
 }
 

@@ -7,17 +7,13 @@
 
 static sumi_status parse_until(struct parser *ps, const char *const *ends, struct node **out);
 
-/* Marks the names of an assignment target as set; refuses what cannot be assigned to. */
-static sumi_status store_target(struct parser *ps, struct node *target) {
-    switch (target->kind) {
-    case N_NAME: return parse_stored(ps, ps->t->names[target->name->index], target->line);
-    case N_TUPLE:
-        for (int i = 0; i < target->n_kids; i++) TRY(store_target(ps, target->kids[i]));
-        return SUMI_OK;
-    case N_NS_REF: return SUMI_OK;
-    default:
-        return parse_fail(ps, target->line, SUMI_ERR_FORMAT, "cannot assign to this expression");
-    }
+/* The name `loop` is taken inside a for statement, wherever in it the assignment stands. */
+static sumi_status check_target(struct parser *ps, const struct node *target) {
+    if (target->kind == N_NAME && ps->in_for && str_is(target->name->s, "loop", 4))
+        return parse_fail(ps, target->line, SUMI_ERR_FORMAT,
+                          "'loop' cannot be set inside a for statement");
+    for (int i = 0; i < target->n_kids; i++) TRY(check_target(ps, target->kids[i]));
+    return SUMI_OK;
 }
 
 static sumi_status parse_target_item(struct parser *ps, bool namespaces, struct node **out) {
@@ -48,8 +44,7 @@ static sumi_status parse_target_item(struct parser *ps, bool namespaces, struct 
     return parse_step(ps);
 }
 
-/* Names, possibly in a tuple, possibly `a.b`. They are not marked as set here, because in `set` the
- * value is read first. */
+/* Names, possibly in a tuple, possibly `a.b`. */
 sumi_status parse_target(struct parser *ps, const char *end, bool namespaces, struct node **out) {
     struct kids kids = {0};
     bool tuple = false;
@@ -104,7 +99,6 @@ static sumi_status parse_if(struct parser *ps, struct node *node) {
     for (bool last = false; !last;) {
         TRY(parse_tuple(ps, false, false, NULL, &kid));
         TRY(parse_push(ps, &kids, kid));
-        ps->frame.branches++;
         TRY(parse_block(ps, ends, &kid));
         TRY(parse_push(ps, &kids, kid));
         last = !parse_at_name(ps, "elif");
@@ -114,7 +108,6 @@ static sumi_status parse_if(struct parser *ps, struct node *node) {
             TRY(parse_last_block(ps, "endif", &kid));
             TRY(parse_push(ps, &kids, kid));
         }
-        ps->frame.branches--;
     }
     return parse_close(ps, node, &kids);
 }
@@ -129,7 +122,7 @@ static sumi_status parse_for(struct parser *ps, struct node *node) {
     TRY(parse_tuple(ps, false, false, "recursive", &iterable));
     struct frame outer = enter_frame(ps, false);
     ps->in_for++;
-    TRY(store_target(ps, target));
+    TRY(check_target(ps, target));
     if (parse_at_name(ps, "if")) {
         TRY(parse_step(ps));
         TRY(parse_expr(ps, true, &filter));
@@ -161,11 +154,11 @@ static sumi_status parse_set(struct parser *ps, struct node *node) {
         TRY(parse_step(ps));
         TRY(parse_tuple(ps, true, false, NULL, &kid));
         TRY(parse_push(ps, &kids, kid));
-        TRY(store_target(ps, target));
+        TRY(check_target(ps, target));
         return parse_close(ps, node, &kids);
     }
     node->kind = N_SET_BLOCK;
-    TRY(store_target(ps, target));
+    TRY(check_target(ps, target));
     struct frame outer = enter_frame(ps, false);
     TRY(parse_filters(ps, false, &filter));
     TRY(parse_last_block(ps, "endset", &kid));
@@ -234,7 +227,6 @@ static sumi_status parse_macro(struct parser *ps, struct node *node) {
     if (ps->now.kind != T_NAME) return parse_expected(ps, "name");
     TRY(parse_name(ps, ps->now.p, ps->now.n, &name));
     node->name = name;
-    TRY(parse_stored(ps, name, node->line));
     TRY(parse_step(ps));
     struct frame outer = enter_frame(ps, true);
     TRY(parse_push(ps, &kids, NULL));

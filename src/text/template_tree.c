@@ -97,17 +97,7 @@ sumi_status parse_name(struct parser *ps, const char *p, size_t n, struct name *
 void parse_loaded(struct parser *ps, struct name *name) {
     struct frame *f = &ps->frame;
     name->read = true;
-    if (f->root && !name->shadows_input) name->root_loaded = true;
     if (str_is(name->s, "varargs", 7)) f->varargs = true;
     if (str_is(name->s, "kwargs", 6)) f->kwargs = true;
     if (str_is(name->s, "caller", 6)) f->caller = true;
-}
-
-sumi_status parse_stored(struct parser *ps, struct name *name, int line) {
-    if (ps->in_for && str_is(name->s, "loop", 4))
-        return parse_fail(ps, line, SUMI_ERR_FORMAT, "'loop' cannot be set inside a for statement");
-    if (!ps->frame.root || name->root_loaded) return SUMI_OK;
-    if (ps->frame.branches) name->root_loaded = true;
-    else name->shadows_input = true;
-    return SUMI_OK;
 }
