@@ -70,8 +70,12 @@ def relative(x, y):
 
 def check_float32(got, g, limit):
     assert np.abs(got["logits"][g["rows"]] - g["logits"]).max() <= limit
-    differ = (got["router_ids"] != g["router_ids"]).any(-1)
+    differ = (np.sort(got["router_ids"]) != np.sort(g["router_ids"])).any(-1)
     assert not (differ & ~g["router_close"]).any()
+    # Best first, but two chosen experts whose logits are equal up to the last bits may stand in either order.
+    swapped = (got["router_ids"] != g["router_ids"]).any(-1) & ~differ
+    gap = -np.diff(got["router_weights"], axis=-1).min(-1, initial=1, where=got["router_ids"][..., 1:] == g["router_ids"][..., :-1])
+    assert (gap[swapped] <= 1e-5).all()
 
 
 FLOAT32 = [f"nano-{n}" for n in (8, 9, 10, 100, 600, 2000)] + [f"micro-{n}" for n in (32, 33, 34, 100, 600, 2000)]
