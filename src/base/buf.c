@@ -80,6 +80,12 @@ void buf_drop(struct buf *b, size_t n) {
     b->data[b->len] = 0;
 }
 
+void buf_cut(struct buf *b, size_t n) {
+    if (n >= b->len) return;
+    b->len = n;
+    b->data[n] = 0;
+}
+
 const char *buf_text(struct buf *b) {
     return b->len ? b->data : "";
 }

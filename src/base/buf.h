@@ -23,6 +23,7 @@ void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
 void buf_drop(struct buf *b, size_t n); /* removes the first n bytes */
+void buf_cut(struct buf *b, size_t n);  /* keeps the first n bytes, n <= len */
 const char *buf_text(struct buf *b);    /* NUL-terminated view, "" when empty */
 char *buf_take(struct buf *b);          /* gives the memory away (mem_free it), or NULL if failed */
 

@@ -20,6 +20,10 @@ int utf8_decode(const char *s, size_t n, uint32_t *out);
 /* True if s[0..n), n in 1..3, is a proper prefix of some valid character. */
 bool utf8_incomplete(const char *s, size_t n);
 
+/* s[0..n), n > 0, does not start with a valid character: how many of its bytes one U+FFFD stands for
+ * (the longest prefix of a character, at least 1), as Unicode recommends and Rust and Python do. */
+size_t utf8_bad_length(const char *s, size_t n);
+
 /* Writes 1 to 4 bytes; returns the length, or 0 for a surrogate or a value over 0x10FFFF. */
 int utf8_encode(uint32_t c, char out[4]);
 

@@ -18,7 +18,9 @@ float ue4m3_to_f32(uint8_t x); /* GGUF's block scale: bit 7 ignored, 0x7F is 0 *
 float e2m1_to_f32(uint8_t code);
 
 /* NVFP4 from the ModelOpt layout (two codes a byte, low nibble first; scales apart) to GGUF's
- * 64-value blocks, lossless. n_col is a multiple of 64. dst: n_row * n_col / 64 * 36 bytes. */
+ * 64-value blocks, lossless for scales that are neither negative nor NaN (their bit 7 is dropped).
+ * weight: n_row * n_col / 2 bytes, scale: n_row * n_col / 16, n_col a multiple of 64. dst:
+ * n_row * n_col / 64 * 36 bytes. */
 void nvfp4_from_modelopt(const uint8_t *weight, const uint8_t *scale, size_t n_row, size_t n_col,
                          uint8_t *dst);
 

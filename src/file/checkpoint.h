@@ -29,7 +29,12 @@ struct gguf;
  * FORMAT, SHAPE, LIMIT, UNSUPPORTED, each naming file and tensor. Duplicate, overlapping, misplaced
  * or misaligned-to-nothing tensors, and holes in a safetensors file, are errors. */
 sumi_status checkpoint_open(struct checkpoint **out, const char *path, sumi_error *err);
-void checkpoint_close(struct checkpoint *c);
+void checkpoint_close(struct checkpoint *c); /* NULL is fine */
+
+/* The same for one container in memory, kept until close. `file` stands for its name: the suffix
+ * .gguf or .safetensors says which container it is, without one its first bytes do. */
+sumi_status checkpoint_open_memory(struct checkpoint **out, const void *data, size_t bytes,
+                                   const char *file, sumi_error *err);
 
 size_t checkpoint_count(const struct checkpoint *c);
 const struct tensor *checkpoint_at(const struct checkpoint *c, size_t i);           /* file order */

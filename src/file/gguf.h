@@ -33,7 +33,8 @@ struct gguf_value {
     bool is_array;
     size_t n; /* elements; 1 for a scalar */
     const uint8_t
-        *data; /* packed elements, little endian, unaligned; strings as u64 length + bytes */
+        *data;    /* packed elements, little endian, unaligned; strings as u64 length + bytes */
+    size_t bytes; /* of data */
 };
 
 size_t gguf_count(const struct gguf *g);

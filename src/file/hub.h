@@ -17,9 +17,10 @@ struct hub_env {
 
 /* Resolves `model`: an existing directory, an existing .gguf or .safetensors file, or
  * `org/name[:file or quantisation]` in the cache at `revision` (NULL: main). *out is the path of a
- * directory or .gguf file (mem_free it). A name that is not in the cache is SUMI_ERR_MISSING; the
- * message names repository, revision and cache folder. A snapshot whose index names a shard that is
- * not there is SUMI_ERR_MISSING naming the shard. Rules: spec "from model name to files". */
+ * directory, a .gguf or a .safetensors file (mem_free it). A name that is not in the cache is
+ * SUMI_ERR_MISSING; the message names repository, revision and cache folder. A snapshot whose index
+ * names a shard that is not there is SUMI_ERR_MISSING naming the shard; a quantisation that fits
+ * several files is SUMI_ERR_ARG listing them. Rules: docs/formats.md, last section. */
 sumi_status hub_resolve(char **out, const char *model, const char *revision,
                         const struct hub_env *env, sumi_error *err);
 

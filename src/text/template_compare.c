@@ -128,7 +128,7 @@ sumi_status tpl_contains(struct eval *ev, const struct value *item, const struct
         *out = tpl_dict_find(in->dict, item) != NULL;
         return SUMI_OK;
     }
-    struct iter it;
+    struct iter it = {0};
     struct value v;
     TRY(tpl_iter(ev, in, &it));
     for (bool more = true; more && !*out;) {

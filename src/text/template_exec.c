@@ -74,14 +74,14 @@ static sumi_status capture(struct eval *ev, const struct node *body, const struc
 
 static sumi_status exec_set_block(struct eval *ev, const struct node *n) {
     struct value v;
-    bool done;
+    bool done = false;
     TRY(capture(ev, n->kids[1], n->kids[2], &v, &done));
     return done ? tpl_assign(ev, n->kids[0], v) : SUMI_OK;
 }
 
 static sumi_status exec_filter_block(struct eval *ev, const struct node *n) {
     struct value v;
-    bool done;
+    bool done = false;
     TRY(capture(ev, n->kids[1], n->kids[0], &v, &done));
     return done ? tpl_print(ev, &v) : SUMI_OK;
 }

@@ -63,7 +63,7 @@ static sumi_status attribute_of(struct eval *ev, const struct value *item,
 }
 
 FILTER(f_first) {
-    struct iter it;
+    struct iter it = {0};
     bool more;
     TRY(tpl_iter(ev, v, &it));
     TRY(tpl_next(ev, &it, out, &more));
@@ -117,7 +117,7 @@ FILTER(f_join) {
     struct value mapped = *v;
     if (arg[0].kind != V_ABSENT) TRY(tpl_to_str(ev, &arg[0], &sep));
     if (arg[1].kind != V_ABSENT && arg[1].kind != V_NONE) {
-        struct iter it;
+        struct iter it = {0};
         struct vec items = {0};
         bool more;
         TRY(tpl_iter(ev, v, &it));
@@ -271,7 +271,7 @@ static sumi_status f_map(struct eval *ev, const struct value *v, const struct ar
     struct value named[2] = {absent, absent};
     const struct filter *f = NULL;
     struct args rest = *args;
-    struct iter it;
+    struct iter it = {0};
     if (!tpl_truth(v)) return give(ev, &items, v, true, out);
     if (args->n_pos) {
         const struct str *name;
@@ -303,7 +303,7 @@ static sumi_status choose(struct eval *ev, const struct value *v, const struct a
     struct args rest = *args;
     const struct test *test = NULL;
     const struct value *attribute = &absent;
-    struct iter it;
+    struct iter it = {0};
     if (!tpl_truth(v)) return give(ev, &kept, v, true, out);
     if (by_attribute) {
         if (!rest.n_pos) return tpl_fail(ev, "the name of an attribute is missing");

@@ -18,7 +18,7 @@ struct loop {
 };
 
 static sumi_status unpack(struct eval *ev, const struct node *target, const struct value *v) {
-    struct iter it;
+    struct iter it = {0};
     struct value item;
     bool more;
     TRY(tpl_iter(ev, v, &it));
@@ -195,7 +195,7 @@ static sumi_status run(struct eval *ev, const struct node *n, struct scope *oute
                        .depth0 = depth0};
     TRY(tpl_iter(ev, iterable, &l->it));
     for (bool stop = false; !stop;) {
-        bool complete;
+        bool complete = false;
         ev->scope = outer;
         TRY(advance(ev, l, &more));
         if (!more) break;

@@ -104,7 +104,7 @@ static size_t at_most(const struct value *v) {
 }
 
 sumi_status tpl_collect(struct eval *ev, const struct value *v, const struct list **out) {
-    struct iter it;
+    struct iter it = {0};
     struct value *items;
     size_t n = 0;
     TRY(tpl_iter(ev, v, &it));

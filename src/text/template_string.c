@@ -195,7 +195,7 @@ sumi_status tpl_replace(struct eval *ev, const struct str *s, const struct str *
 
 sumi_status tpl_join(struct eval *ev, const struct str *sep, const struct value *items, bool strict,
                      struct value *out) {
-    struct iter it;
+    struct iter it = {0};
     struct value v;
     bool more;
     size_t mark = tpl_mark(ev);

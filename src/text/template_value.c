@@ -101,7 +101,7 @@ sumi_status tpl_push(struct eval *ev, struct vec *vec, struct value v) {
 sumi_status tpl_pair(struct eval *ev, struct value a, struct value b, bool trusted,
                      struct value *out) {
     struct value *two;
-    const struct list *l;
+    const struct list *l = NULL;
     TPL_NEW(ev, two, 2);
     two[0] = a;
     two[1] = b;
@@ -221,9 +221,17 @@ sumi_status tpl_new_dict(struct eval *ev, struct pair *pairs, size_t n, bool tru
     return SUMI_OK;
 }
 
-static sumi_status string_from_json(struct eval *ev, const char *p, size_t n, struct value *out) {
+/* The address is the mark that chat_template_trust leaves on a string. */
+static char trust_mark;
+
+void chat_template_trust(struct json_object *string) {
+    json_object_set_userdata(string, &trust_mark, NULL);
+}
+
+static sumi_status string_from_json(struct eval *ev, const char *p, size_t n, bool trusted,
+                                    struct value *out) {
     if (!utf8_valid(p, n)) return tpl_fail(ev, "an input variable holds invalid UTF-8");
-    return tpl_str(ev, p, n, NULL, false, out);
+    return tpl_str(ev, p, n, NULL, trusted, out);
 }
 
 static sumi_status integer_from_json(struct eval *ev, struct json_object *o, struct value *out) {
@@ -242,7 +250,7 @@ static sumi_status array_from_json(struct eval *ev, struct json_object *o, int d
                                    struct value *out) {
     size_t n = json_object_array_length(o);
     struct value *v;
-    const struct list *l;
+    const struct list *l = NULL;
     TPL_NEW(ev, v, n);
     for (size_t i = 0; i < n; i++)
         TRY(tpl_from_json(ev, json_object_array_get_idx(o, i), depth + 1, &v[i]));
@@ -257,7 +265,7 @@ static sumi_status object_from_json(struct eval *ev, struct json_object *o, int 
     size_t n = 0;
     TPL_NEW(ev, pairs, json_object_object_length(o));
     json_object_object_foreach(o, key, member) {
-        TRY(string_from_json(ev, key, strlen(key), &pairs[n].key));
+        TRY(string_from_json(ev, key, strlen(key), false, &pairs[n].key));
         TRY(tpl_from_json(ev, member, depth + 1, &pairs[n].value));
         n++;
     }
@@ -275,7 +283,8 @@ sumi_status tpl_from_json(struct eval *ev, struct json_object *o, int depth, str
     case json_type_double: *out = v_float(json_object_get_double(o)); return SUMI_OK;
     case json_type_string:
         return string_from_json(ev, json_object_get_string(o),
-                                (size_t)json_object_get_string_len(o), out);
+                                (size_t)json_object_get_string_len(o),
+                                json_object_get_userdata(o) == &trust_mark, out);
     case json_type_array: return array_from_json(ev, o, depth, out);
     case json_type_object: return object_from_json(ev, o, depth, out);
     }

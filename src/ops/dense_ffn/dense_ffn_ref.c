@@ -1,0 +1,14 @@
+/* Reference dense MLP block. */
+#include "ops/dense_ffn/dense_ffn.h"
+
+#include "ops/rows.h"
+
+sumi_status dense_ffn_ref(struct device *d, const struct op *op, const struct step *s,
+                          sumi_error *err) {
+    (void)err;
+    const struct op_dense_ffn *p = &op->u.dense_ffn;
+    norm_rows_ref(d->pool, s, op->x, p->norm, op->hidden, op->eps, p->a);
+    mlp_rows_ref(d->pool, s, &p->mlp, p->a, op->hidden, p->gate, p->up, p->y);
+    add_branch_ref(s, op, p->y, s->tap_mlp, s->tap_hidden);
+    return SUMI_OK;
+}
