@@ -141,7 +141,8 @@ static void pin(pthread_t thread, int i) {
     cpu_set_t all, one;
     if (sched_getaffinity(0, sizeof all, &all) != 0) return;
     CPU_ZERO(&one);
-    for (int c = 0, at = 0; c < CPU_SETSIZE; c++)
+    int at = 0;
+    for (size_t c = 0; c < CPU_SETSIZE; c++)
         if (CPU_ISSET(c, &all) && at++ == i + 1) CPU_SET(c, &one);
     if (CPU_COUNT(&one) == 1) pthread_setaffinity_np(thread, sizeof one, &one);
 }
