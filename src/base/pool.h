@@ -1,5 +1,6 @@
-/* A fixed pool of threads for loops whose parts do not depend on one another.
- * How work is cut depends only on counts, never on timing, so reruns give the same bits. */
+/* A fixed pool of threads for loops whose parts do not depend on one another. With one thread per
+ * core each worker is bound to a core; between loops workers spin for some microseconds, then
+ * sleep. How work is cut depends only on counts, never on timing, so reruns give the same bits. */
 #ifndef SUMI_BASE_POOL_H
 #define SUMI_BASE_POOL_H
 

@@ -127,6 +127,13 @@ static bool seen(const struct attend_job *j, int32_t i, int32_t *from, int32_t *
     return *from <= *to;
 }
 
+/* Asks for rows [from, to] of a page while others are in work. */
+static void fetch_rows(const struct attend_job *j, const uint8_t *page, int32_t from, int32_t to) {
+    size_t row = (size_t)j->head_dim * (j->bf16 ? 2 : 4);
+    for (size_t i = (size_t)from * row; page && from <= to && i < (size_t)(to + 1) * row; i += 64)
+        _mm_prefetch(page + i, _MM_HINT_T1);
+}
+
 static void attend_page(const struct attend_job *j) {
     int64_t stride = (j->head_dim + LANES - 1) / LANES * LANES;
     float *wide = j->scratch, *scores = wide + PAGE_TOKENS * stride;
@@ -136,6 +143,7 @@ static void attend_page(const struct attend_job *j) {
             low = from < low ? from : low;
             high = to > high ? to : high;
         }
+    fetch_rows(j, j->values, low, high);
     widen(j, j->keys, low, high, stride, wide);
     for (int32_t i = 0; i < j->n_query; i++) {
         float q[ATTEND_DIM] = {0}, *score = scores + i * PAGE_TOKENS;
@@ -146,6 +154,7 @@ static void attend_page(const struct attend_job *j) {
         else scores_of(q, wide, stride, stride, from, to, j->scale, score);
         soften(j, score, &j->state[i], j->o + i * stride, stride);
     }
+    fetch_rows(j, j->next_keys, 0, PAGE_TOKENS - 1);
     widen(j, j->values, low, high, stride, wide);
     for (int32_t i = 0; i < j->n_query; i++)
         if (seen(j, i, &from, &to))

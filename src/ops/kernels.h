@@ -24,6 +24,7 @@ struct tile_job {
     const int32_t *slot; /* NULL: row(i) = i; else row(i) = slot[i] / per_row */
     int32_t per_row;
     int64_t n_row;
+    size_t ahead; /* bytes from each tile to the one that this worker will read next; 0: none */
 };
 
 /* Softmax state of one query: values scaled by exp(-max). */
@@ -34,6 +35,7 @@ struct attend_state {
 /* Some queries over positions of one page of one key/value head. */
 struct attend_job {
     const uint8_t *keys, *values; /* the page's [PAGE_TOKENS][head_dim] */
+    const uint8_t *next_keys;     /* the page that comes next, or NULL */
     bool bf16;
     int32_t head_dim, page; /* the page holds positions page .. page + PAGE_TOKENS - 1 */
     int32_t n_query;

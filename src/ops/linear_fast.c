@@ -8,6 +8,10 @@
 
 enum { ROW_BLOCK_BYTES = 1 << 20, MIN_ROW_BLOCK = 64, MAX_PRODUCT = 4, FEW_ROWS = 4 };
 
+/* Pairs of tiles that a worker takes at once when the weights are the bound: enough that most of
+ * what it fetches ahead is its own, few enough that workers end together. */
+enum { STREAM_ROWS = 8, STREAM_BYTES = 128 << 10, PARTS_PER_THREAD = 4 };
+
 struct job {
     const struct cpu_kernels *kernels;
     const struct product *list;
@@ -15,12 +19,10 @@ struct job {
     int64_t pair_end[MAX_PRODUCT]; /* pairs of tiles up to and including each product */
     const float *x;
     int64_t n_row, x_stride, row_block;
+    int64_t run; /* pairs of a part */
 };
 
-static void one_part(void *ctx, int64_t part) {
-    const struct job *j = ctx;
-    int64_t pairs = j->pair_end[j->n - 1], pair = part % pairs;
-    int64_t row = part / pairs * j->row_block;
+static void one_pair(const struct job *j, int64_t pair, int64_t row) {
     int at = 0;
     while (pair >= j->pair_end[at]) at++;
     if (at) pair -= j->pair_end[at - 1];
@@ -32,10 +34,24 @@ static void one_part(void *ctx, int64_t part) {
                            .rounded = p->rounded,
                            .x = j->x + row * j->x_stride,
                            .x_stride = j->x_stride,
-                           .n_row = min_i64(j->row_block, j->n_row - row)};
+                           .n_row = min_i64(j->row_block, j->n_row - row),
+                           .ahead = j->run > 1 ? 2 * t->tile_bytes : 0};
     job.y[0] = p->y + row * p->y_stride + 2 * pair * TILE_ROWS;
     job.y[1] = job.y[0] + TILE_ROWS;
     j->kernels->linear(&job);
+}
+
+static void one_part(void *ctx, int64_t part) {
+    const struct job *j = ctx;
+    int64_t pairs = j->pair_end[j->n - 1], runs = (pairs + j->run - 1) / j->run;
+    int64_t first = part % runs * j->run, end = min_i64(first + j->run, pairs);
+    for (int64_t i = first; i < end; i++) one_pair(j, i, part / runs * j->row_block);
+}
+
+static int64_t run_length(const struct job *j, int n_thread) {
+    if (j->n_row > STREAM_ROWS) return 1;
+    int64_t most = STREAM_BYTES / (int64_t)(2 * weight_tiles(j->list[0].w)->tile_bytes);
+    return max_i64(1, min_i64(most, j->pair_end[j->n - 1] / (n_thread * PARTS_PER_THREAD)));
 }
 
 static void run_tiled(struct device *d, const struct product *list, int n, const float *x,
@@ -51,7 +67,8 @@ static void run_tiled(struct device *d, const struct product *list, int n, const
         j.pair_end[i] = (weight_tiles(list[i].w)->n_tile + 1) / 2 + (i ? j.pair_end[i - 1] : 0);
     j.row_block = max_i64(MIN_ROW_BLOCK, ROW_BLOCK_BYTES / (4 * list[0].w->n_in));
     int64_t blocks = (n_row + j.row_block - 1) / j.row_block;
-    pool_run(d->pool, j.pair_end[n - 1] * blocks, one_part, &j);
+    j.run = run_length(&j, pool_threads(d->pool));
+    pool_run(d->pool, (j.pair_end[n - 1] + j.run - 1) / j.run * blocks, one_part, &j);
 }
 
 void linear_fast(struct device *d, const struct product *list, int n, const float *x, int64_t n_row,

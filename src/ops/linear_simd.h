@@ -80,17 +80,27 @@ struct panel {
     float scale[PANEL_K / 16 * 2 * LANES], minimum[PANEL_K / 32 * 2 * LANES];
 };
 
+/* The next tile at the place where this one is read: a stream of tiles changes its 4 KiB page too
+ * often for the processor's own prefetch. */
+INLINE void fetch_ahead(const uint8_t *p, int bytes, size_t ahead) {
+    for (int i = 0; i < bytes; i += 64) _mm_prefetch(p + ahead + i, _MM_HINT_T1);
+}
+
 INLINE float sum_32(const float *x) {
     return vf_sum(vf_add(vf_load(x), vf_load(x + 16)));
 }
 
 /* sum[n][t] += columns [k0, k1) of tiles without scales; k0 is even. */
 INLINE void plain_columns(enum inner in, int n_t, const uint8_t *const *tile, const float *const *x,
-                          int64_t k0, int64_t k1, vf sum[2][MAX_T]) {
+                          int64_t k0, int64_t k1, size_t ahead, vf sum[2][MAX_T]) {
     const uint8_t *p = tile[0], *q = tile[1];
     int64_t k = k0;
     if (in == IN_BF16) {
         for (; k + 2 <= k1; k += 2) {
+            if (ahead) {
+                fetch_ahead(p + k * 32, 64, ahead);
+                fetch_ahead(q + k * 32, 64, ahead);
+            }
             vi a = vi_load(p + k * 32), b = vi_load(q + k * 32);
             vi mask = vi_set1((int32_t)0xFFFF0000);
             vf a0 = vi_as_float(vi_sll(a, 16)), b0 = vi_as_float(vi_sll(b, 16));
@@ -106,6 +116,11 @@ INLINE void plain_columns(enum inner in, int n_t, const uint8_t *const *tile, co
     }
     for (; k < k1; k++) {
         vf a, b;
+        if (ahead) {
+            int width = in == IN_F32 ? 64 : 32;
+            fetch_ahead(p + k * width, 64, ahead);
+            fetch_ahead(q + k * width, 64, ahead);
+        }
         if (in == IN_BF16) {
             a = vi_as_float(vi_sll(vi_load(p + k * 32), 16));
             b = vi_as_float(vi_sll(vi_load(q + k * 32), 16));
@@ -141,9 +156,13 @@ INLINE void join_group(const struct groups f, int n_t, vf part[2][MAX_T], const 
 
 /* sum[n][t] += all columns of packed tiles with scales. */
 INLINE void scaled_columns(const struct groups f, int n_t, const uint8_t *const *tile,
-                           const float *const *x, int64_t n_in, vf sum[2][MAX_T]) {
+                           const float *const *x, int64_t n_in, size_t ahead, vf sum[2][MAX_T]) {
     const uint8_t *p = tile[0], *q = tile[1];
     for (int64_t k0 = 0; k0 < n_in; k0 += f.block, p += f.bytes, q += f.bytes) {
+        if (ahead) {
+            fetch_ahead(p, f.bytes, ahead);
+            fetch_ahead(q, f.bytes, ahead);
+        }
         for (int g = 0; g < f.block / f.size; g++) {
             vf part[2][MAX_T], scale[2], minimum[2];
             int64_t k = k0 + g * f.size;
@@ -297,8 +316,8 @@ INLINE void run_piece(const struct groups f, bool panel, int n_t, const struct p
     rows_at(p, n_t, x);
     load_sums(p, n_t, sum);
     if (panel) panel_columns(f, n_t, p->panel, x, p->k0, p->n, sum);
-    else if (f.size) scaled_columns(f, n_t, p->tile, x, p->n, sum);
-    else plain_columns(f.in, n_t, p->tile, x, 0, p->n, sum);
+    else if (f.size) scaled_columns(f, n_t, p->tile, x, p->n, p->job->ahead, sum);
+    else plain_columns(f.in, n_t, p->tile, x, 0, p->n, p->job->ahead, sum);
     store_sums(p, n_t, sum);
 }
 

@@ -62,19 +62,23 @@ static void one_chunk(const struct job *j, const struct queries *q, int32_t from
     for (int32_t i = 0; i < q->n; i++) state[i] = (struct attend_state){-INFINITY, 0};
     memset(o, 0, (size_t)(q->n * j->stride) * sizeof *o);
     for (int32_t pos = from / PAGE_TOKENS * PAGE_TOKENS; pos <= to; pos += PAGE_TOKENS) {
-        struct attend_job a = {.keys = cache_at(&p->cache, j->s, q->seq, pos, q->kv, 0),
-                               .values = cache_at(&p->cache, j->s, q->seq, pos, q->kv, 1),
-                               .bf16 = j->s->bf16,
-                               .head_dim = p->cache.head_dim,
-                               .page = pos,
-                               .n_query = q->n,
-                               .q = q->q,
-                               .first = q->first,
-                               .last = q->last,
-                               .scale = p->scale,
-                               .state = state,
-                               .o = o,
-                               .scratch = scratch};
+        struct attend_job a = {
+            .keys = cache_at(&p->cache, j->s, q->seq, pos, q->kv, 0),
+            .values = cache_at(&p->cache, j->s, q->seq, pos, q->kv, 1),
+            .next_keys = pos + PAGE_TOKENS <= to
+                             ? cache_at(&p->cache, j->s, q->seq, pos + PAGE_TOKENS, q->kv, 0)
+                             : NULL,
+            .bf16 = j->s->bf16,
+            .head_dim = p->cache.head_dim,
+            .page = pos,
+            .n_query = q->n,
+            .q = q->q,
+            .first = q->first,
+            .last = q->last,
+            .scale = p->scale,
+            .state = state,
+            .o = o,
+            .scratch = scratch};
         j->kernels->attend(&a);
     }
 }

@@ -2,10 +2,13 @@
  * form one list of jobs, cut into pairs of tiles: gate with up, then down. */
 #include <string.h>
 
+#include "base/size.h"
 #include "device/cpu.h"
 #include "ops/moe/moe.h"
 #include "ops/moe/moe_route.h"
 #include "ops/rows_fast.h"
+
+enum { RUN = 4 }; /* pairs of tiles that a part takes, so that it fetches ahead for itself */
 
 /* One chosen expert, or the shared one, with its rows. */
 struct work {
@@ -38,15 +41,13 @@ static const struct work *work_of(const struct job *j, int64_t *part) {
     return &j->work[i];
 }
 
-/* Columns [16 part, 16 part + 16) of gate and up, and their activation. */
-static void gate_up(void *ctx, int64_t part) {
-    const struct job *j = ctx;
+/* Columns [16 tile, 16 tile + 16) of gate and up, and their activation. */
+static void gate_up_tile(const struct job *j, const struct work *w, int64_t tile) {
     const struct op_moe *p = &j->op->u.moe;
-    const struct work *w = work_of(j, &part);
-    int64_t at = part * TILE_ROWS, width = w->mlp->gate.n_out;
+    int64_t at = tile * TILE_ROWS, width = w->mlp->gate.n_out;
     int64_t n = width - at < TILE_ROWS ? width - at : TILE_ROWS;
     struct tile_job t = {.w = {weight_tiles(&w->mlp->gate), weight_tiles(&w->mlp->up)},
-                         .tile = {part, part},
+                         .tile = {tile, tile},
                          .y = {w->gate + at, w->up + at},
                          .stride = w->act_stride,
                          .rounded = w->rounded,
@@ -54,20 +55,25 @@ static void gate_up(void *ctx, int64_t part) {
                          .x_stride = j->op->hidden,
                          .slot = w->slot,
                          .per_row = p->top_k,
-                         .n_row = w->n_row};
+                         .n_row = w->n_row,
+                         .ahead = weight_tiles(&w->mlp->gate)->tile_bytes};
     linear_pair(j->kernels, &t);
     for (int64_t i = 0; i < w->n_row; i++)
         j->kernels->gate(w->gate + i * w->act_stride + at, w->up + i * w->act_stride + at, n,
                          j->s->bf16);
 }
 
-/* Columns [32 part, 32 part + 32) of an expert's result. */
-static void down(void *ctx, int64_t part) {
+static void gate_up(void *ctx, int64_t part) {
     const struct job *j = ctx;
-    int64_t pairs = (weight_tiles(&j->work[0].mlp->down)->n_tile + 1) / 2;
-    const struct work *w = &j->work[part / pairs];
+    const struct work *w = work_of(j, &part);
+    int64_t end = min_i64((part + 1) * RUN, weight_tiles(&w->mlp->gate)->n_tile);
+    for (int64_t i = part * RUN; i < end; i++) gate_up_tile(j, w, i);
+}
+
+/* Columns [32 pair, 32 pair + 32) of an expert's result. */
+static void down_pair(const struct job *j, const struct work *w, int64_t pair) {
     const struct tiles *tiles = weight_tiles(&w->mlp->down);
-    int64_t at = part % pairs * 2;
+    int64_t at = pair * 2;
     struct tile_job t = {.w = {tiles, at + 1 < tiles->n_tile ? tiles : NULL},
                          .tile = {at, at + 1},
                          .y = {w->y + at * TILE_ROWS, w->y + (at + 1) * TILE_ROWS},
@@ -75,8 +81,17 @@ static void down(void *ctx, int64_t part) {
                          .rounded = j->s->bf16,
                          .x = w->gate,
                          .x_stride = w->act_stride,
-                         .n_row = w->n_row};
+                         .n_row = w->n_row,
+                         .ahead = 2 * tiles->tile_bytes};
     j->kernels->linear(&t);
+}
+
+static void down(void *ctx, int64_t part) {
+    const struct job *j = ctx;
+    int64_t pairs = (weight_tiles(&j->work[0].mlp->down)->n_tile + 1) / 2;
+    int64_t runs = (pairs + RUN - 1) / RUN, first = part % runs * RUN;
+    for (int64_t i = first; i < min_i64(first + RUN, pairs); i++)
+        down_pair(j, &j->work[part / runs], i);
 }
 
 /* The weighted sum of a row's slots in the order of the choice, the shared branch, the residual. */
@@ -120,11 +135,11 @@ static void run_experts(struct device *d, struct job *j) {
     const struct op_moe *p = &j->op->u.moe;
     int32_t n_routed = j->n_work - (p->shared.gate.n_out != 0);
     int64_t pairs = (weight_tiles(&p->expert[0].down)->n_tile + 1) / 2;
-    j->per_work = weight_tiles(&p->expert[0].gate)->n_tile;
+    j->per_work = (weight_tiles(&p->expert[0].gate)->n_tile + RUN - 1) / RUN;
     int64_t parts = n_routed * j->per_work;
-    if (p->shared.gate.n_out) parts += weight_tiles(&p->shared.gate)->n_tile;
+    if (p->shared.gate.n_out) parts += (weight_tiles(&p->shared.gate)->n_tile + RUN - 1) / RUN;
     pool_run(d->pool, parts, gate_up, j);
-    pool_run(d->pool, j->n_work * pairs, down, j);
+    pool_run(d->pool, j->n_work * ((pairs + RUN - 1) / RUN), down, j);
 }
 
 sumi_status moe_fast(struct device *d, const struct op *op, const struct step *s, sumi_error *err) {
