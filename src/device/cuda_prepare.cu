@@ -201,8 +201,7 @@ static sumi_status feed(struct feeder *f, struct piece p, sumi_error *err) {
     return SUMI_OK;
 }
 
-static sumi_status open_feeder(struct feeder *f, struct cu_device *d, sumi_error *err) {
-    f->d = d;
+static sumi_status open_feeder(struct feeder *f, sumi_error *err) {
     for (int i = 0; i < N_SLOT; i++) {
         struct slot *s = &f->slot[i];
         CUDA_TRY(cudaMallocHost((void **)&s->host, SLOT_BYTES));
@@ -472,7 +471,7 @@ static double stored_bytes(const struct op *op) {
 
 static sumi_status prepare_all(struct feeder *f, sumi_error *err) {
     struct cu_device *d = f->d;
-    TRY(open_feeder(f, d, err));
+    TRY(open_feeder(f, err));
     for (int i = 0; i < d->n; i++) f->total += stored_bytes(&d->list[i]);
     for (int i = 0; i < d->n; i++) {
         survey(d, &d->list[i]);
@@ -498,6 +497,7 @@ sumi_status cu_prepare(struct device *base, struct op *list, int n, sumi_error *
     if (!d->plan) return NO_MEMORY(err, (size_t)n * sizeof *d->plan);
     struct feeder *f = (struct feeder *)mem_zero(1, sizeof *f);
     if (!f) return NO_MEMORY(err, sizeof *f);
+    f->d = d;
     d->list = list;
     d->n = n;
     sumi_status status = prepare_all(f, err);

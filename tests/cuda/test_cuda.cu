@@ -4,6 +4,7 @@
  *   test_cuda PLUGIN_DIR forward        whole models; graphs against plain launches, many times
  *   test_cuda PLUGIN_DIR small          a little of both, for compute-sanitizer
  *   test_cuda PLUGIN_DIR bench [bf16]   a full-size Flint: milliseconds a step
+ *   test_cuda PLUGIN_DIR profile [bf16] eight layers of it, a few plain steps, to be run under ncu
  *
  * Every case goes on after a failure; the last line counts them. */
 #include <cuda_runtime.h>
@@ -432,20 +433,18 @@ struct world {
     struct runner *r;
     int32_t *slab;
     struct seq_pages pages[64];
-    int n_layer, stride;
 };
 
-static void open_world(struct world *w, struct model *m, struct device *d, int rows, int n_seq,
-                       int positions) {
-    sumi_error err = {};
+/* Page tables for n_seq sequences of so many positions: full layers keep all, windows a ring of
+ * slabs that holds what `rows` new rows see. Slab numbers are shuffled. Returns how many there are.
+ */
+static int32_t lay_world(struct world *w, const struct model *m, int rows, int n_seq,
+                         int positions) {
     int stride = (positions + PAGE_TOKENS - 1) / PAGE_TOKENS;
-    *w = {};
-    w->n_layer = m->n_layer;
-    w->stride = stride;
-    size_t n = (size_t)n_seq * m->n_layer * stride;
-    w->slab = (int32_t *)malloc(n * 4);
-    /* Windows hold their last pages only: the table reuses a ring of slabs. */
+    size_t n = (size_t)n_seq * (size_t)m->n_layer * (size_t)stride;
     int32_t next = 0;
+    free(w->slab);
+    w->slab = (int32_t *)malloc(n * 4);
     for (int i = 0; i < n_seq; i++)
         for (int l = 0; l < m->n_layer; l++) {
             int window = m->layer[l].attn.window, ring = window ? (window + rows) / 64 + 3 : stride;
@@ -465,8 +464,20 @@ static void open_world(struct world *w, struct model *m, struct device *d, int r
     free(shuffle);
     for (int i = 0; i < n_seq; i++)
         w->pages[i] = {w->slab + (size_t)i * m->n_layer * stride, stride};
-    struct runner_options o = {true, rows, next, NULL};
+    return next;
+}
+
+static void open_runner(struct world *w, struct model *m, struct device *d, int rows,
+                        int32_t n_slab) {
+    sumi_error err = {};
+    struct runner_options o = {true, rows, n_slab, NULL};
     must(runner_open(&w->r, m, d, &o, &err), &err, "runner_open");
+}
+
+static void open_world(struct world *w, struct model *m, struct device *d, int rows, int n_seq,
+                       int positions) {
+    *w = {};
+    open_runner(w, m, d, rows, lay_world(w, m, rows, n_seq, positions));
 }
 
 static void close_world(struct world *w) {
@@ -550,14 +561,14 @@ static void compare_forward(struct device *cpu, struct device *gpu, struct blob 
 
 /* The same step by plain launches, with dependent launch, and from graphs: the same bits. */
 static void replay(const struct cuda_plugin *plugin, struct device *gpu, struct blob *blob,
-                   const struct dims *d, int replays) {
+                   const struct dims *d, int context, int replays) {
     static const int seqs[] = {1, 2, 3, 8, 13, 32, 64};
     struct model *m = make_model(d, ALL_NVFP4, false, blob);
     struct world w;
     size_t n = (size_t)64 * m->vocab;
     float *want = (float *)calloc(2 * n, 4), *got = want + n;
     open_world(&w, m, gpu, 64 * 4, 64, 256);
-    for (int p = 0; p < 160; p += 4) world_step(&w, 64, p, p + 4, m->vocab, want);
+    for (int p = 0; p < context; p += 4) world_step(&w, 64, p, p + 4, m->vocab, want);
     for (int s : seqs) {
         const struct cuda_options modes[] = {
             {false, false, false}, {false, true, false}, {true, false, false}, {true, true, false}};
@@ -566,10 +577,10 @@ static void replay(const struct cuda_plugin *plugin, struct device *gpu, struct 
             struct cuda_stats stats;
             int bad = 0, times = mode == 3 ? replays : mode == 0 ? 3 : replays / 10 + 3;
             plugin->set_options(gpu, &modes[mode]);
-            if (mode == 0) world_step(&w, s, 160, 161, m->vocab, want);
+            if (mode == 0) world_step(&w, s, context, context + 1, m->vocab, want);
             for (int i = 0; i < times; i++) {
                 memset(got, 0, bytes);
-                world_step(&w, s, 160, 161, m->vocab, got);
+                world_step(&w, s, context, context + 1, m->vocab, got);
                 bad += memcmp(got, want, bytes) != 0;
             }
             plugin->stats(gpu, &stats);
@@ -625,19 +636,37 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void bench_one(const struct cuda_plugin *plugin, struct device *gpu, struct model *m,
-                      int n_seq, int context, bool pdl) {
+/* The device's last allocation is the cache pool: timing zeros would flatter. */
+static sumi_status (*plain_alloc)(struct device *, size_t, void **, sumi_error *);
+static uint8_t *last_alloc;
+static size_t last_bytes;
+
+static sumi_status watch_alloc(struct device *d, size_t bytes, void **out, sumi_error *err) {
+    sumi_status status = plain_alloc(d, bytes, out, err);
+    last_alloc = (uint8_t *)*out;
+    last_bytes = bytes;
+    return status;
+}
+
+static void fill_last(const struct blob *b) {
+    for (size_t at = 0; at < last_bytes; at += b->bytes) {
+        size_t n = last_bytes - at < b->bytes ? last_bytes - at : b->bytes;
+        CHECK(cudaMemcpy(last_alloc + at, b->bf16, n, cudaMemcpyHostToDevice));
+    }
+}
+
+static void bench_decode(const struct cuda_plugin *plugin, struct device *gpu,
+                         const struct model *m, struct world *w, int n_seq, int context, bool pdl) {
     enum { TIMES = 40 };
-    struct world w;
     struct cuda_stats stats;
     float forward[TIMES], wall[TIMES];
     float *logits = (float *)malloc((size_t)n_seq * m->vocab * 4);
-    open_world(&w, m, gpu, 64, n_seq, context + 64);
+    lay_world(w, m, 64, n_seq, context + 64);
     const struct cuda_options o = {true, pdl, true};
     plugin->set_options(gpu, &o);
     for (int i = 0; i < TIMES + 4; i++) {
         double start = seconds();
-        world_step(&w, n_seq, context + i % 8, context + i % 8 + 1, m->vocab, logits);
+        world_step(w, n_seq, context + i % 8, context + i % 8 + 1, m->vocab, logits);
         plugin->stats(gpu, &stats);
         if (i < 4) continue;
         wall[i - 4] = (float)((seconds() - start) * 1e3);
@@ -650,53 +679,74 @@ static void bench_one(const struct cuda_plugin *plugin, struct device *gpu, stru
            n_seq, context, pdl, forward[TIMES / 2], forward[1], forward[TIMES - 2], wall[TIMES / 2],
            stats.n_kernel, logits[0]);
     fflush(stdout);
-    close_world(&w);
     free(logits);
 }
 
-static void bench_prefill(const struct cuda_plugin *plugin, struct device *gpu, struct model *m,
-                          int rows) {
-    struct world w;
+static void bench_prefill(const struct cuda_plugin *plugin, struct device *gpu,
+                          const struct model *m, struct world *w, int rows) {
     struct cuda_stats stats;
     float *logits = (float *)malloc((size_t)m->vocab * 4), best = 1e9f;
-    open_world(&w, m, gpu, rows, 1, rows);
+    lay_world(w, m, rows, 1, rows);
     const struct cuda_options o = {true, true, true};
     plugin->set_options(gpu, &o);
     for (int i = 0; i < 4; i++) {
-        world_step(&w, 1, 0, rows, m->vocab, logits);
+        world_step(w, 1, 0, rows, m->vocab, logits);
         plugin->stats(gpu, &stats);
         if (i && stats.forward_ms < best) best = stats.forward_ms;
     }
     printf("bench prefill %d: %.2f ms, %d kernels, logit[0] %g\n", rows, best, stats.n_kernel,
            logits[0]);
     fflush(stdout);
-    close_world(&w);
     free(logits);
 }
 
+/* profile: few layers, plain launches, two steps each, to be run under ncu. */
 static void bench(const struct cuda_plugin *plugin, struct device *gpu, struct blob *blob,
-                  enum weights w) {
-    const struct dims flint = {"flint", 49, 2048, 32, 4, 128, 6144, 256, 6, 512, 1024, 150144, 513};
+                  enum weights w, bool profile) {
+    struct dims flint = {"flint", 49, 2048, 32, 4, 128, 6144, 256, 6, 512, 1024, 150144, 513};
+    static const int cases[][2] = {{1, 1024}, {1, 100000}, {8, 1024}, {8, 32768}, {64, 1024}};
+    if (profile) flint.n_layer = 8;
     struct model *m = make_model(&flint, w, true, blob);
     struct cuda_stats stats;
+    struct world world = {};
+    int32_t n_slab = 0;
+    for (const int(&c)[2] : cases) {
+        int32_t n = lay_world(&world, m, 64, c[0], c[1] + 64);
+        if (n > n_slab) n_slab = n;
+    }
+    plain_alloc = gpu->alloc;
+    gpu->alloc = watch_alloc;
     double start = seconds();
-    struct world probe;
-    open_world(&probe, m, gpu, 64, 1, 128);
+    open_runner(&world, m, gpu, 8192, n_slab);
+    gpu->alloc = plain_alloc;
     plugin->stats(gpu, &stats);
     printf("bench %s: %.2f GB of weights in %.1f s\n", w == ALL_BF16 ? "bf16" : "nvfp4",
            (double)stats.weight_bytes / 1e9, seconds() - start);
     fflush(stdout);
-    close_world(&probe);
-    bench_one(plugin, gpu, m, 1, 1024, false);
-    static const int cases[][2] = {{1, 1024}, {1, 100000}, {8, 1024}, {8, 32768}, {64, 1024}};
-    for (const int(&c)[2] : cases) bench_one(plugin, gpu, m, c[0], c[1], true);
-    bench_prefill(plugin, gpu, m, 1024);
-    bench_prefill(plugin, gpu, m, 8192);
+    fill_last(blob);
+    if (profile) {
+        float *logits = (float *)malloc((size_t)64 * m->vocab * 4);
+        const struct cuda_options o = {false, false, false};
+        plugin->set_options(gpu, &o);
+        for (const int(&c)[2] : cases) {
+            lay_world(&world, m, 64, c[0], c[1] + 64);
+            for (int i = 0; i < 2; i++)
+                world_step(&world, c[0], c[1] + i, c[1] + i + 1, m->vocab, logits);
+        }
+        free(logits);
+    } else {
+        bench_decode(plugin, gpu, m, &world, 1, 1024, false);
+        for (const int(&c)[2] : cases) bench_decode(plugin, gpu, m, &world, c[0], c[1], true);
+        bench_prefill(plugin, gpu, m, &world, 1024);
+        bench_prefill(plugin, gpu, m, &world, 8192);
+    }
+    close_world(&world);
     model_close(m);
 }
 
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is cut off shows how far it came */
     const char *what = argv[2], *more = argc > 3 ? argv[3] : NULL;
     sumi_error err = {};
     struct device *cpu, *gpu;
@@ -710,6 +760,7 @@ int main(int argc, char **argv) {
     if (strcmp(what, "small") == 0) {
         test_ops(cpu, gpu, &blob, "nano", true);
         compare_forward(cpu, gpu, &blob, &presets[0], ALL_NVFP4);
+        replay(plugin, gpu, &blob, &presets[0], 16, 10);
     }
     if (strcmp(what, "forward") == 0) {
         test_refusals(gpu, &blob);
@@ -718,11 +769,12 @@ int main(int argc, char **argv) {
             if (presets[i].hidden % 64 == 0)
                 compare_forward(cpu, gpu, &blob, &presets[i], ALL_NVFP4);
         }
-        replay(plugin, gpu, &blob, &presets[1], 2000);
-        replay(plugin, gpu, &blob, &presets[3], 300);
+        replay(plugin, gpu, &blob, &presets[1], 160, 2000);
+        replay(plugin, gpu, &blob, &presets[3], 160, 300);
     }
-    if (strcmp(what, "bench") == 0)
-        bench(plugin, gpu, &blob, more && strcmp(more, "bf16") == 0 ? ALL_BF16 : ALL_NVFP4);
+    if (strcmp(what, "bench") == 0 || strcmp(what, "profile") == 0)
+        bench(plugin, gpu, &blob, more && strcmp(more, "bf16") == 0 ? ALL_BF16 : ALL_NVFP4,
+              strcmp(what, "profile") == 0);
     blob_close(&blob);
     device_close(cpu);
     device_close(gpu);
