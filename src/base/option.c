@@ -30,6 +30,10 @@ void options_close(struct options *o) {
     mem_free(o);
 }
 
+const struct opt_verb *options_verb(const struct options *o) {
+    return o->verb;
+}
+
 static sumi_status fill_defaults(struct options *o, sumi_error *err) {
     for (size_t i = 0; i < o->n_row; i++) {
         const struct opt_row *r = o->row[i];

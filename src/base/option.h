@@ -24,7 +24,7 @@ enum opt_type {
     OPT_JSON  /* a JSON value; also --x.member value, --x.member+ item */
 };
 
-/* What becomes of an option: see the table of docs/server.md. */
+/* What becomes of an option: docs/command-line.md. */
 enum opt_class {
     OPT_I, /* works as described */
     OPT_A, /* accepted and ignored; a note says so once */
@@ -96,6 +96,7 @@ struct options;
 sumi_status options_open(struct options **out, const struct opt_table *table,
                          const struct opt_verb *verb, sumi_error *err);
 void options_close(struct options *o); /* NULL is fine */
+const struct opt_verb *options_verb(const struct options *o);
 
 /* Reads environment ("NAME=value" strings, NULL at the end; or NULL), argv[0..argc) (without
  * program and verb) and the file that the option named "config" holds, if there is one. Errors are

@@ -24,8 +24,32 @@ static bool normalise(const char *word, size_t n, char *out, size_t size) {
     return true;
 }
 
+static bool alias_is(const struct opt_row *r, const char *flag, size_t n) {
+    for (const char *at = r->alias; at && *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        if (len == n && strncmp(at, flag, n) == 0) return true;
+        at += len;
+    }
+    return false;
+}
+
+/* A short alias: "-tp", or one letter with digits behind it ("-O3"); then *value is the rest. */
+static bool find_short(const struct options *o, const char *flag, size_t *row, const char **value) {
+    for (size_t i = 0; i < o->n_row; i++)
+        if (alias_is(o->row[i], flag, strlen(flag))) return *row = i, true;
+    if (strlen(flag) > 2 && strspn(flag + 2, "0123456789") == strlen(flag + 2))
+        for (size_t i = 0; i < o->n_row; i++)
+            if (alias_is(o->row[i], flag, 2)) return *row = i, *value = flag + 2, true;
+    return false;
+}
+
 static sumi_status unknown(const struct options *o, const char *flag, sumi_error *err) {
     char near[96];
+    size_t row;
+    const char *rest = NULL;
+    if (flag[0] == '-' && flag[1] == '-' && find_short(o, flag + 1, &row, &rest) && !rest)
+        return fail_param(err, SUMI_ERR_ARG, flag, "unknown option %.100s; did you mean %s?", flag,
+                          flag + 1);
     opt_nearest(o, flag + strspn(flag, "-"), near, sizeof near);
     return fail_param(err, SUMI_ERR_ARG, flag, "unknown option %.100s%s%s%s", flag,
                       *near ? "; did you mean " : "", near, *near ? "?" : "");
@@ -44,25 +68,6 @@ static sumi_status ambiguous(const struct options *o, const char *flag, sumi_err
                buf_text(&list));
     buf_reset(&list);
     return SUMI_ERR_ARG;
-}
-
-static bool alias_is(const struct opt_row *r, const char *flag, size_t n) {
-    for (const char *at = r->alias; at && *at; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-        if (len == n && strncmp(at, flag, n) == 0) return true;
-        at += len;
-    }
-    return false;
-}
-
-/* A short alias: "-tp", or one letter with digits behind it ("-O3"); then *value is the rest. */
-static bool find_short(const struct options *o, const char *flag, size_t *row, const char **value) {
-    for (size_t i = 0; i < o->n_row; i++)
-        if (alias_is(o->row[i], flag, strlen(flag))) return *row = i, true;
-    if (strlen(flag) > 2 && strspn(flag + 2, "0123456789") == strlen(flag + 2))
-        for (size_t i = 0; i < o->n_row; i++)
-            if (alias_is(o->row[i], flag, 2)) return *row = i, *value = flag + 2, true;
-    return false;
 }
 
 static bool is_negative_number(const char *word) {

@@ -81,5 +81,5 @@ const struct opt_table option_table = {
     .n_group = sizeof groups / sizeof *groups,
     .verb = verbs,
     .n_verb = sizeof verbs / sizeof *verbs,
-    .env_prefix = "VLLM_,SUMI_",
+    .env_prefix = "VLLM_",
 };

@@ -31,11 +31,12 @@ extern const struct opt_table option_table;
 #define WHY_OTHER_KINDS "it belongs to kinds of models that sumi does not run"
 
 /* The rows, one list a subject. */
-#define OPTION_GROUPS(X)                                                                       \
-    X(command)                                                                                 \
-    X(sumi)                                                                                    \
-    X(prompt) X(address) X(frontend) X(model) X(load) X(kernel) X(output) X(parallel) X(cache) \
-        X(media) X(lora) X(log) X(scheduler) X(config) X(check) X(environment)
+#define OPTION_GROUPS(X)                                                                      \
+    X(command)                                                                                \
+    X(sumi)                                                                                   \
+    X(prompt)                                                                                 \
+    X(address) X(frontend) X(model) X(load) X(kernel) X(output) X(parallel) X(cache) X(media) \
+        X(lora) X(log) X(scheduler) X(config) X(check) X(environment)
 #define X(name) extern const struct opt_group option_group_##name;
 OPTION_GROUPS(X)
 #undef X

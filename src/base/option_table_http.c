@@ -22,7 +22,7 @@ static const struct opt_row rows_command[] = {
            "no periodic line of statistics in the log, no engine series in the metrics"),
     OPTION(A, BOOL, VERB_SERVE, "aggregate-engine-logging", "false", NULL, ONE_PROCESS),
     OPTION(I, BOOL, VERBS_LOAD, "fail-on-environ-validation", "false", NULL,
-           "stop when a VLLM_ or SUMI_ environment variable is set that sumi does not know"),
+           "stop when a VLLM_ environment variable is set that sumi does not know"),
     OPTION(I, INT, VERB_SERVE, "shutdown-timeout", "0", "0..",
            "seconds that running requests get to finish on SIGTERM or SIGINT"),
     OPTION(I, BOOL, VERB_SERVE, "enable-log-requests", "false", NULL,
@@ -68,7 +68,7 @@ static const struct opt_row rows_address[] = {
            "debug|info|warning|error|critical|trace",
            "level of the access log: it is written at info, debug and trace"),
     OPTION(I, BOOL, VERB_SERVE, "disable-uvicorn-access-log", "false", NULL, "no access log"),
-    OPTION(N, TEXT, VERB_SERVE, "disable-access-log-for-endpoints", NULL, NULL,
+    OPTION(I, TEXT, VERB_SERVE, "disable-access-log-for-endpoints", NULL, NULL,
            "comma-separated paths without access log"),
     OPTION(R, LIST, VERB_SERVE, "middleware", "[]", NULL, WHY_PYTHON),
     OPTION(I, NUMBER, VERB_SERVE, "sse-keep-alive-interval", "0", "0..",
@@ -82,6 +82,8 @@ static const struct opt_row rows_address[] = {
     OPTION(I, SIZE, VERB_SERVE, "max-body", "256M", "1K..",
            "bytes that the body of a request may have"),
     OPTION(I, INT, VERB_SERVE, "max-connections", "4096", "1..", "open connections"),
+    OPTION(I, INT, VERB_SERVE, "write-timeout", "300", "1..",
+           "seconds after which a client that takes nothing is dropped"),
 };
 OPTION_GROUP(address, "Frontend: address and HTTP");
 

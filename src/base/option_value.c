@@ -237,11 +237,13 @@ static sumi_status set_list(struct options *o, const struct opt_input *in, sumi_
     struct opt_value *v = &o->value[in->row];
     struct json_object *array = NULL;
     size_t n = in->n;
-    if ((r->kind == OPT_N || r->kind == OPT_D) && in->source != OPT_FROM_DEFAULT)
-        return refuse(r, in->label, n ? in->text[0] : NULL, err);
     if (n == 1 && in->text[0][0] == '[') {
         TRY(json_parse(&array, in->text[0], strlen(in->text[0]), in->label, err));
         n = json_object_array_length(array);
+    }
+    if ((r->kind == OPT_N || r->kind == OPT_D) && n > 0 && in->source != OPT_FROM_DEFAULT) {
+        json_object_put(array);
+        return refuse(r, in->label, in->text[0], err);
     }
     char **item = mem_zero(n, sizeof *item);
     sumi_status status = item ? SUMI_OK : NO_MEMORY(err, n * sizeof *item);

@@ -1,6 +1,8 @@
 /* UTF-8 as in Unicode table 3-7 ("well-formed byte sequences"). */
 #include "base/utf8.h"
 
+#include <string.h>
+
 /* Number of bytes that the first byte announces, and the allowed range of the second byte. */
 static int lead(unsigned char c, unsigned char *lo, unsigned char *hi) {
     *lo = 0x80;
@@ -50,6 +52,13 @@ size_t utf8_valid_prefix(const char *s, size_t n) {
     const unsigned char *u = (const unsigned char *)s;
     size_t i = 0;
     while (i < n) {
+        uint64_t eight;
+        while (n - i >= sizeof eight) { /* plain ASCII goes by in strides */
+            memcpy(&eight, u + i, sizeof eight);
+            if (eight & 0x8080808080808080u) break;
+            i += sizeof eight;
+        }
+        if (i == n) break;
         if (u[i] < 0x80) {
             i++;
             continue;

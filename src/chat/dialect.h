@@ -1,5 +1,11 @@
 /* Output dialects: how a model writes reasoning, content and tool calls, parsed while it streams.
- * A dialect is a table entry; the framework (answer.c) does what all share. */
+ * A dialect is a table entry (parse.h); the framework (answer.c) does what all share.
+ *
+ * A marker is recognised by token id where the vocabulary has it as an added token: spelled by
+ * ordinary tokens it is then text. Special tokens that are no markers are dropped, so the stream
+ * must let them through (skip_special false). Whatever turns out not to be a call, above all the
+ * name of a tool that was not declared, is given back as text of the state it came from: reasoning
+ * that only quotes a call stays reasoning. */
 #ifndef SUMI_CHAT_DIALECT_H
 #define SUMI_CHAT_DIALECT_H
 
@@ -21,23 +27,27 @@ enum delta_kind {
 struct delta {
     enum delta_kind kind;
     int32_t call;
-    const char *text; /* borrowed until the next call on the parser */
-    size_t n;
+    const char *text; /* not NUL-terminated; borrowed until the next call on the parser */
+    size_t n;         /* never 0 */
 };
 
 struct answer_options {
     const struct dialect *reasoning; /* NULL: reasoning markers are ordinary text */
-    const struct dialect *tools;     /* NULL: call markup is ordinary text */
-    struct json_object *tool_list;   /* the request's tools (array) or NULL; kept referenced */
+    const struct dialect *tools;     /* NULL: call markup is ordinary text. Not another dialect than
+                                        `reasoning` (SUMI_ERR_ARG); both NULL: all is content */
+    struct json_object *tool_list;   /* the request's tools (array) or NULL: any name is a call;
+                                        kept referenced */
     bool drop_calls;       /* tool_choice none: call markup is removed, no call is returned */
     bool single_call;      /* parallel_tool_calls false: only the first call */
-    bool thinking;         /* whether the template arguments leave thinking on */
+    bool thinking;         /* whether the template arguments leave thinking on; a prompt that ends
+                              inside reasoning wins over false */
     const int32_t *prompt; /* [n_prompt] decides the start state; borrowed */
     size_t n_prompt;
 };
 
 struct answer;
 
+/* `t` is kept until close. */
 sumi_status answer_open(struct answer **out, const struct tokenizer *t,
                         const struct answer_options *options, sumi_error *err);
 void answer_close(struct answer *a);
@@ -60,8 +70,9 @@ bool answer_in_reasoning(const struct answer *a);
 void answer_count_token(struct answer *a, int32_t id);
 int32_t answer_reasoning_tokens(const struct answer *a);
 
-/* The whole-response form, from the same deltas: strips content when calls are present, null where
- * the API says null. */
+/* The whole-response form, from the same deltas: strips content when calls are present (as the
+ * dialect does), counts content before an end of reasoning without a beginning as reasoning, null
+ * where the API says null. */
 struct answer_message {
     const char *reasoning, *content; /* NULL: null in the response; borrowed from the parser */
     size_t reasoning_len, content_len;

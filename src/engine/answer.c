@@ -60,6 +60,8 @@ static struct event new_event(const struct choice *c) {
         .stop_token = -1,
         .n_prompt = task_prompt(t),
         .n_output = c->n_output,
+        .scheduled_ns = c->scheduled_ns,
+        .n_preemption = c->n_preemption,
         .prompt_token = !c->announced && scored ? t->prompt_token : NULL,
     };
 }

@@ -5,14 +5,10 @@
 #include <string.h>
 
 #include "engine/sampler.h"
-#include "engine/select.h"
 
 /* What is subtracted from a logit to give its log probability. */
-static double normaliser(const struct sampler *w, const float *row, float max, bool logits) {
-    if (logits) return 0;
-    double sum = 0;
-    for (int32_t i = 0; i < w->vocab; i++) sum += (double)expf(row[i] - max);
-    return (double)max + log(sum);
+static double normaliser(struct sampler *w, const float *row, float max, bool logits) {
+    return logits ? 0 : (double)max + log(row_weigh(row, (size_t)w->vocab, max, w->weight));
 }
 
 /* 1 + how many stand before it: larger ones, and equal ones with a lower id. */
@@ -33,10 +29,11 @@ static int by_rank(const void *a, const void *b) {
 /* The best k of the row, best first, as logits. */
 static void best(struct sampler *w, const float *row, int32_t k, struct token_logprob *top) {
     if (k == 0) return;
-    struct cut cut = select_cut(w->bin, row, NULL, (size_t)w->vocab, k);
-    int32_t n = 0, n_equal = k - (int32_t)cut.above; /* of those on the cut, the lower ids */
-    for (int32_t i = 0; i < w->vocab; i++) {
-        if (row[i] < cut.value || (row[i] == cut.value && n_equal-- <= 0)) continue;
+    float least = select_kth(w->space, row, (size_t)w->vocab, (size_t)k);
+    int32_t n = 0, n_equal = k;
+    for (int32_t i = 0; i < w->vocab; i++) n_equal -= row[i] > least;
+    for (int32_t i = 0; i < w->vocab; i++) { /* of the equally least, the lower ids */
+        if (row[i] < least || (row[i] == least && n_equal-- <= 0)) continue;
         top[n++] = (struct token_logprob){.id = i, .logprob = row[i]};
     }
     qsort(top, (size_t)n, sizeof *top, by_rank);

@@ -57,6 +57,13 @@ static void forget_id(struct engine *e, const struct task *t) {
     *at = t->id_next;
 }
 
+/* Smallest i with rows <= 2^i. */
+static int log2_up(int32_t rows) {
+    int i = 0;
+    while (i < 31 && (int64_t)1 << i < rows) i++;
+    return i;
+}
+
 /* Publishes the turn's counts, then says goodbye to the requests that ended in it: whoever learns
  * of an end finds the counts as they are after it. */
 static void settle(struct engine *e) {
@@ -70,6 +77,8 @@ static void settle(struct engine *e) {
     e->stats.prompt_tokens += e->turn.prompt_tokens;
     e->stats.generation_tokens += e->turn.generation_tokens;
     e->stats.n_step += e->turn.steps;
+    e->stats.step_rows += e->turn.rows;
+    if (e->turn.steps) e->stats.steps_by_log2[log2_up(e->turn.rows)]++;
     e->stats.dead = e->dead;
     pthread_mutex_unlock(&e->lock);
     e->turn = (struct turn_counts){0};

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/select.h"
 
 sumi_status sampler_open(struct sampler **out, int32_t vocab, sumi_error *err) {
     *out = NULL;
@@ -24,8 +23,8 @@ sumi_status sampler_open(struct sampler **out, int32_t vocab, sumi_error *err) {
     w->id = mem_zero(n, sizeof *w->id);
     w->value = mem_zero(n, sizeof *w->value);
     w->weight = mem_zero(n, sizeof *w->weight);
-    w->bin = mem_zero(SELECT_BINS, sizeof *w->bin);
-    if (!w->raw || !w->count || !w->id || !w->value || !w->weight || !w->bin) {
+    w->space = mem_zero(1, sizeof *w->space);
+    if (!w->raw || !w->count || !w->id || !w->value || !w->weight || !w->space) {
         sampler_close(w);
         return NO_MEMORY(err, 5 * n * sizeof(float));
     }
@@ -40,9 +39,11 @@ void sampler_close(struct sampler *w) {
     mem_free(w->id);
     mem_free(w->value);
     mem_free(w->weight);
-    mem_free(w->bin);
+    mem_free(w->space);
     mem_free(w);
 }
+
+enum { LANES = 16 }; /* independent chains, so that the compiler can use vectors */
 
 static sumi_status report_row(const float *row, int32_t vocab, sumi_error *err) {
     for (int32_t i = 0; i < vocab; i++)
@@ -58,7 +59,6 @@ static sumi_status report_row(const float *row, int32_t vocab, sumi_error *err) 
 }
 
 sumi_status row_max(const float *row, int32_t vocab, float *max, sumi_error *err) {
-    enum { LANES = 16 }; /* independent chains, so that the compiler can use vectors */
     float m[LANES];
     int32_t nan[LANES] = {0};
     for (int j = 0; j < LANES; j++) m[j] = -INFINITY;
@@ -80,6 +80,44 @@ sumi_status row_max(const float *row, int32_t vocab, float *max, sumi_error *err
     }
     *max = m[0];
     return nan[0] || isinf(m[0]) ? report_row(row, vocab, err) : SUMI_OK;
+}
+
+/* e^-d for d >= 0, at most 87; relative error below 1.1e-7. Unlike the library's it is cheap in
+ * vectors and gives the same bits everywhere, so a seed means the same on every machine. */
+static float exp_minus(float d) {
+    const float most = 87, shift = 0x1.8p23f; /* adding it leaves the nearest integer below */
+    int32_t bits, limit;
+    memcpy(&bits, &d, sizeof bits);
+    memcpy(&limit, &most, sizeof limit);
+    if (bits > limit) bits = limit; /* floats that are not negative order as their bits do */
+    memcpy(&d, &bits, sizeof d);
+    /* e^-d = 2^n e^r, n the nearest integer to -d / ln 2; ln 2 in two parts, the first short
+     * enough to be exact times n. */
+    float n = d * -0x1.715476p0f + shift;
+    memcpy(&bits, &n, sizeof bits);
+    n -= shift;
+    float r = -d - n * 0x1.62e4p-1f - n * 0x1.7f7d1cp-20f;
+    float e =
+        1 +
+        r * (1 +
+             r * (0x1p-1f +
+                  r * (1.0f / 6 +
+                       r * (1.0f / 24 + r * (1.0f / 120 + r * (1.0f / 720 + r * (1.0f / 5040)))))));
+    bits = (int32_t)((uint32_t)(bits + 127) << 23);
+    memcpy(&n, &bits, sizeof n);
+    return e * n;
+}
+
+double row_weigh(const float *x, size_t n, float max, float *weight) {
+    double sum[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int j = 0; j < LANES; j++) weight[i + (size_t)j] = exp_minus(max - x[i + (size_t)j]);
+        for (int j = 0; j < LANES; j++) sum[j] += (double)weight[i + (size_t)j];
+    }
+    for (; i < n; i++) sum[0] += (double)(weight[i] = exp_minus(max - x[i]));
+    for (int j = 1; j < LANES; j++) sum[0] += sum[j];
+    return sum[0];
 }
 
 /* Finite in, finite out: a large bias or penalty must not make an infinity of a logit. */
@@ -177,22 +215,38 @@ static size_t candidates(struct sampler *w, const struct sampling *s, float *log
     /* p >= min_p * max p, as logits */
     if (s->min_p > 0) least = *max + logf(s->min_p);
     if (s->top_k > 0 && s->top_k < w->vocab) {
-        float kth = select_cut(w->bin, logits, NULL, (size_t)w->vocab, s->top_k).value;
+        float kth = select_kth(w->space, logits, (size_t)w->vocab, (size_t)s->top_k);
         if (kth > least) least = kth;
     }
     size_t n = 0;
-    for (int32_t i = 0; i < w->vocab; i++) {
-        if (!(logits[i] >= least)) continue;
+    for (int32_t i = 0; i < w->vocab; i++) { /* written first, counted if it stays: no branch */
         w->id[n] = i;
-        w->value[n++] = logits[i];
+        w->value[n] = logits[i];
+        n += logits[i] >= least;
     }
     return n;
 }
 
+/* Drops candidates that weigh less than `least`. */
+static size_t drop_light(struct sampler *w, size_t n, float least) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        w->id[kept] = w->id[i];
+        w->value[kept] = w->value[i];
+        w->weight[kept] = w->weight[i];
+        kept += w->weight[i] >= least;
+    }
+    return kept;
+}
+
 /* Drops the tail that top_p excludes. Counted from the best, a token stays while those before it
  * weigh less than top_p; of equal ones the lower id comes first. */
-static size_t nucleus(struct sampler *w, size_t n, double target) {
-    struct cut cut = select_cut(w->bin, w->value, w->weight, n, target);
+static size_t nucleus(struct sampler *w, size_t n, float top_p, double total) {
+    double target = (double)top_p * total;
+    /* n tokens below this could not outweigh the tail together; mostly that leaves few to select
+     * from. */
+    n = drop_light(w, n, (float)((total - target) / (double)n));
+    struct cut cut = select_cut(w->space, w->value, w->weight, n, target);
     double before = cut.above;
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -218,10 +272,9 @@ static double sum_of(const float *x, size_t n) {
 static int32_t draw(struct sampler *w, const struct sampling *s, const struct sample_context *c,
                     float *logits, float max, size_t *n_left) {
     size_t n = candidates(w, s, logits, &max);
-    for (size_t i = 0; i < n; i++) w->weight[i] = expf(w->value[i] - max);
-    double total = sum_of(w->weight, n);
+    double total = row_weigh(w->value, n, max, w->weight);
     if (s->top_p < 1) {
-        n = nucleus(w, n, (double)s->top_p * total);
+        n = nucleus(w, n, s->top_p, total);
         total = sum_of(w->weight, n);
     }
     *n_left = n;
@@ -230,7 +283,7 @@ static int32_t draw(struct sampler *w, const struct sampling *s, const struct sa
         sum += (double)w->weight[i];
         if (sum > mark) return w->id[i];
     }
-    return w->id[n - 1]; /* not reached: mark < total, summed in the same order */
+    return w->id[n - 1]; /* the sum fell short of the total by rounding */
 }
 
 static int32_t first_of(const float *row, float value) {

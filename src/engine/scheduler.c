@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/size.h"
 
@@ -74,8 +75,8 @@ static void start(struct scheduler *s, struct choice *c) {
     for (; i > 0 && before(c, s->running[i - 1]); i--) s->running[i] = s->running[i - 1];
     s->running[i] = c;
     c->state = CHOICE_RUNNING;
-    if (c->started) return;
-    c->started = true;
+    if (c->scheduled_ns) return;
+    c->scheduled_ns = clock_ns();
     if (--c->task->n_unstarted == 0) drop_lease(s, c->task);
 }
 
@@ -103,12 +104,6 @@ struct plan {
     bool preempted;
 };
 
-static void give_back_rows(struct plan *p, struct choice *c) {
-    p->rows += c->n_row;
-    if (c->n_logit > 1) p->scores += c->n_logit;
-    c->n_row = c->n_logit = 0;
-}
-
 /* Frees something for an older sequence: a lease that only saves work, else the newest runner. */
 static void reclaim(struct scheduler *s, struct plan *p) {
     if (s->lease) {
@@ -116,10 +111,10 @@ static void reclaim(struct scheduler *s, struct plan *p) {
         return;
     }
     struct choice *victim = s->running[s->n_running - 1];
-    give_back_rows(p, victim);
     stop(s, victim);
     sched_queue(s, victim);
     s->n_preemption++;
+    victim->n_preemption++;
     p->preempted = true;
 }
 
@@ -170,19 +165,12 @@ static int64_t promised(const struct scheduler *s) {
     return n;
 }
 
-/* Whether the head of the queue can be computed up to its present end. With nothing running it
- * always can, at the price of other tasks' leases: longer requests are refused when they arrive. */
-static bool has_room(struct scheduler *s, const struct choice *c) {
-    const struct task *t = c->task;
+/* Whether the head of the queue can be computed up to its present end beside those that run. Alone
+ * it always can, once leases have yielded: longer requests are refused when they arrive. */
+static bool has_room(const struct scheduler *s, const struct choice *c) {
     int64_t need =
-        pages_peak(s->pages, choice_total(c), s->max_chunk) - pages_held(s->pages, &t->lease);
-    if (pages_free(s->pages) >= need + promised(s)) return true;
-    if (s->n_running > 0) return false;
-    for (struct task *l = s->lease, *next; l; l = next) {
-        next = l->lease_next;
-        if (l != t) drop_lease(s, l);
-    }
-    return true;
+        pages_peak(s->pages, choice_total(c), s->max_chunk) - pages_held(s->pages, &c->task->lease);
+    return s->n_running == 0 || pages_free(s->pages) >= need + promised(s);
 }
 
 static sumi_status admit(struct scheduler *s, struct plan *p, struct choice *c, sumi_error *err) {

@@ -16,6 +16,7 @@ struct turn_counts {
     int64_t closed; /* choices */
     int64_t read;   /* prompt tokens no longer waiting to be read */
     int64_t prompt_tokens, generation_tokens, steps;
+    int32_t rows; /* of the step */
 };
 
 struct engine {

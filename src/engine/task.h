@@ -20,8 +20,9 @@ struct choice {
     int32_t index;
     uint64_t seed;
     enum choice_state state;
-    bool started;               /* has been admitted before */
-    bool announced;             /* its first event is out */
+    bool announced;       /* its first event is out */
+    int64_t scheduled_ns; /* clock_ns() when it was first admitted; 0: not yet */
+    int32_t n_preemption;
     int32_t n_output;           /* tokens sampled */
     int32_t *output;            /* [n_output], room for cap_output */
     int32_t cap_output;         /* grows by doubling up to max_tokens */

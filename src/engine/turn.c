@@ -122,8 +122,12 @@ static sumi_status take_rows(struct engine *e, struct choice *c, float *logits, 
     enum finish finish;
     TRY(choose(e, c, logits, &id, &n_top, err));
     TRY(choice_append(c, id, err));
+    sumi_status status = answer_token(&e->answer, c, id, e->top, n_top, &finish, err);
+    if (status != SUMI_OK) {
+        c->n_output--; /* nobody has heard of it */
+        return status;
+    }
     e->turn.generation_tokens++;
-    TRY(answer_token(&e->answer, c, id, e->top, n_top, &finish, err));
     if (finish != FINISH_NONE) end_choice(e, c);
     return SUMI_OK;
 }
@@ -176,6 +180,7 @@ void engine_turn(struct engine *e) {
     if (e->step.batch.n_seq == 0) return;
     sumi_status status = run_step(e, &err);
     e->turn.steps++;
+    e->turn.rows = e->step.batch.n_row;
     if (status == SUMI_OK) {
         take_all(e);
         status = audit(e, &err);

@@ -256,7 +256,7 @@ static bool opens_checkpoint(const struct load_options *o) {
 
 sumi_status model_load(struct loaded *out, const struct load_options *o, sumi_error *err) {
     struct loaded l = {0};
-    struct sources s = {0};
+    struct sources s = {.o = o};
     sumi_status status = SUMI_OK;
     if (opens_checkpoint(o)) status = checkpoint_open(&l.checkpoint, o->path, err);
     if (status == SUMI_OK) status = load_all(&l, &s, err);

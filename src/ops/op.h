@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cpu_isa.h"
 #include "base/pages.h"
 #include "base/weight.h"
 #include "device/device.h"
@@ -108,7 +109,10 @@ struct op {
     } u;
 };
 
-/* Fills the table of a CPU device. */
+/* Fills the table of a CPU device, for the best instructions that the processor has, or for a
+ * stated level; one that the processor lacks is SUMI_ERR_UNSUPPORTED. Above CPU_ISA_REF the device
+ * also gets `prepare`: weights are copied into tiles (ops/tiles.h) that the device owns. */
 void ops_bind_cpu(struct device *d);
+sumi_status ops_bind_cpu_isa(struct device *d, enum cpu_isa isa, sumi_error *err);
 
 #endif

@@ -29,9 +29,11 @@ struct server_config {
     int max_header_count;    /* --h11-max-header-count */
     int max_connections;
     int keep_alive_s;        /* idle connections are closed after */
+    int write_timeout_s;     /* a reader that takes nothing is dropped after; 0: 300 */
     double sse_keep_alive_s; /* --sse-keep-alive-interval; 0: off */
     int stream_interval;     /* --stream-interval */
-    bool request_id_headers, access_log, log_requests, load_tracking, dev_mode;
+    bool request_id_headers; /* the header is always sent; the flag changes nothing */
+    bool access_log, log_requests, load_tracking, dev_mode;
     bool force_include_usage;   /* --enable-force-include-usage */
     bool prompt_tokens_details; /* --enable-prompt-tokens-details */
     bool per_request_metrics;
@@ -52,6 +54,11 @@ struct server_config {
     int32_t max_model_len, max_logprobs, max_n, max_stop, max_prompts, max_bad_words;
     uint64_t seed;
     bool replay; /* --load-format replay */
+    bool prefix_caching;
+    int32_t cache_blocks;          /* tokens the KV cache holds / 64, for /metrics; 0: unknown */
+    bool stay_on_engine_death;     /* else server_run ends with the engine's fault */
+    double stats_interval_s;       /* a log line of figures while busy; 0: none */
+    struct string_list quiet_path; /* --disable-access-log-for-endpoints */
     struct engine *engine;
     const struct tokenizer *tokenizer;
     struct prompt_env prompt;

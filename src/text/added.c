@@ -3,11 +3,13 @@
 #include "text/added.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "text/nfc.h"
+#include "text/pretok_unicode.h"
 
 static int compare_ids(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
@@ -56,6 +58,16 @@ static bool is_space(uint32_t c) {
            c == 0x205F || c == 0x3000;
 }
 
+/* Whether a character that is newer than utf8proc is a letter, mark or decimal digit. */
+static bool is_new_word(uint32_t c) {
+    for (size_t i = 0; i < n_unicode_additions; i++) {
+        const struct unicode_range *r = &unicode_additions[i];
+        if (c < r->first || c > r->last) continue;
+        return r->property[0] == 'L' || r->property[0] == 'M' || strcmp(r->property, "Nd") == 0;
+    }
+    return false;
+}
+
 /* Rust's \w: alphabetic, marks, decimal digits, connectors, joiners. */
 static bool is_word(uint32_t c) {
     switch (utf8proc_category((int32_t)c)) {
@@ -70,6 +82,7 @@ static bool is_word(uint32_t c) {
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_PC: return true;
+    case UTF8PROC_CATEGORY_CN: return is_new_word(c);
     default: /* the alphabetic symbols: circled and squared letters */
         return c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) ||
                (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||

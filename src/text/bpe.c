@@ -235,7 +235,7 @@ static sumi_status merge_long(const struct bpe *b, struct bpe_work *w, const cha
 
 /* ---- one piece ---- */
 
-/* The token that is spelled like the whole piece, or -1. A special one never comes from text. */
+/* The token that is spelled like the whole piece, or -1. An added one never comes from here. */
 static sumi_status whole_piece(const struct bpe *b, struct bpe_work *w, const char *piece, size_t n,
                                int32_t *id, sumi_error *err) {
     *id = -1;
@@ -248,7 +248,7 @@ static sumi_status whole_piece(const struct bpe *b, struct bpe_work *w, const ch
     }
     if (w->spelling.failed) return NO_MEMORY(err, 2 * n);
     *id = vocab_find(b->vocab, w->spelling.data, w->spelling.len);
-    if (*id >= 0 && b->vocab->entry[*id].flags & TOKEN_SPECIAL) *id = -1;
+    if (*id >= 0 && b->vocab->entry[*id].flags & TOKEN_ADDED) *id = -1;
     return SUMI_OK;
 }
 

@@ -20,7 +20,7 @@ struct stream_options {
     size_t n_stop;
     bool include_stop; /* the stop string itself is released too */
     bool skip_special; /* special added tokens release nothing (and match no stop string) */
-    size_t min_tokens; /* stop strings are looked for only in text of later tokens */
+    size_t min_tokens; /* a stop string counts only if it ends in text of a later token */
 };
 
 struct stream;
@@ -29,14 +29,17 @@ sumi_status stream_open(struct stream **out, const struct tokenizer *t,
                         const struct stream_options *options, sumi_error *err);
 void stream_close(struct stream *s);
 
-/* Tells the decoder what precedes the answer; released text does not include it. */
+/* Tells the decoder what precedes the answer, before the first push; released text does not include
+ * it, but a character that begins in the prompt and ends in the answer is released. */
 void stream_prime(struct stream *s, const int32_t *prompt, size_t n);
 
 /* Takes one sampled token. Then `*pieces` [*n] is what became visible. *stopped >= 0: the stop
  * string of that index was completed by this token; the text before it (or with it) is released and
  * the stream takes no more tokens. Of several matches the one that ends first wins, then list
  * order. The longest text held back is the longest matching prefix of a stop string, plus up to
- * three bytes of an incomplete character. */
+ * three bytes of an incomplete character; an added token is held whole as long as part of it is,
+ * and one that a stop string cuts is plain text. Ids without text release nothing. Errors: STATE
+ * after the end, MEMORY (the stream has then ended too). */
 sumi_status stream_push(struct stream *s, int32_t id, const struct piece **pieces, size_t *n,
                         int *stopped, sumi_error *err);
 

@@ -32,17 +32,23 @@ struct template_limits {
     int64_t now;       /* unix time for strftime_now; 0: the clock */
 };
 
+/* Marks a string among the variables as trusted, as if the template itself had written it. For
+ * names from a closed set (roles) and texts of the checkpoint's own tokens, never for what a client
+ * chose.
+ */
+void chat_template_trust(struct json_object *string);
+
 struct template_output {
     struct buf text;    /* UTF-8 */
     struct buf trusted; /* one byte per byte of text: 1 from the template, 0 from a variable */
 };
 
 /* Renders with the members of `variables` (a JSON object, borrowed) as globals. A string constant
- * is trusted, a string from the variables is not; slicing, joining, splitting, trimming and
- * replacing keep the origin of each byte; tojson of an untrusted value is untrusted; a string
- * computed from numbers or booleans is trusted. raise_exception gives SUMI_ERR_ARG with the
- * template's own message; a limit gives SUMI_ERR_LIMIT naming it; other faults SUMI_ERR_FORMAT with
- * the line. Out is reset by the caller (buf_reset both). */
+ * is trusted, a string from the variables is not (but see chat_template_trust); slicing, joining,
+ * splitting, trimming and replacing keep the origin of each byte; tojson of an untrusted value is
+ * untrusted; a string computed from numbers or booleans is trusted. raise_exception gives
+ * SUMI_ERR_ARG with the template's own message; a limit gives SUMI_ERR_LIMIT naming it; other
+ * faults SUMI_ERR_FORMAT with the line. Out is reset by the caller (buf_reset both). */
 sumi_status chat_template_render(const struct chat_template *t, struct json_object *variables,
                                  const struct template_limits *limits, struct template_output *out,
                                  sumi_error *err);

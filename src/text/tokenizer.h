@@ -23,7 +23,8 @@ enum split_behavior {
 };
 struct pretok_step {
     enum pretok_kind kind;
-    const char *pattern; /* SPLIT: a PCRE2 pattern, or a literal when is_literal */
+    const char *pattern; /* SPLIT: a regular expression in Oniguruma's syntax, as tokenizer.json has
+                            it (text/pretok_regex.h), or a literal when is_literal */
     bool is_literal;
     enum split_behavior behavior;
     bool invert;
@@ -58,7 +59,8 @@ struct tokenizer_lists {
 };
 
 /* Errors: FORMAT, UNSUPPORTED (a model type, normaliser or pre-tokeniser by name), LIMIT. Duplicate
- * ids, ids out of range (over 2^24), merges whose parts or product have no id are errors. */
+ * ids, ids out of range (over 2^24), merges whose parts or product have no id are errors. A
+ * byte-level step must be the last one; lists may leave it out. */
 sumi_status tokenizer_open_json(struct tokenizer **out, const char *path, sumi_error *err);
 sumi_status tokenizer_parse_json(struct tokenizer **out, const char *text, size_t n,
                                  const char *what, sumi_error *err);
@@ -76,10 +78,13 @@ bool ids_push(struct ids *ids, int32_t id); /* false: out of memory */
  *   trusted NULL and specials true   added tokens are recognised anywhere (the library's default)
  *   trusted NULL and specials false  no *special* added token is recognised; its text is split into
  *                                    ordinary tokens (not special added tokens still match)
- *   trusted [n]                      a special added token is recognised only if every byte of it
+ *   trusted [n]                      an added token, special or not (parsers match tags such as
+ *                                    </think> by id too), is recognised only if every byte of it
  *                                    has trusted[i] != 0
  * Text between added tokens is pre-tokenised as a whole, whatever its trust. Invalid UTF-8 is
- * SUMI_ERR_FORMAT with the offset. No beginning-of-sequence token is added. */
+ * SUMI_ERR_FORMAT with the offset, and so is a byte that no token of the vocabulary stands for;
+ * LIMIT when a pre-tokeniser's pattern takes far too much work. On error `out` is as it was. No
+ * beginning-of-sequence token is added. */
 sumi_status tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
                              const uint8_t *trusted, bool specials, struct ids *out,
                              sumi_error *err);

@@ -1,11 +1,12 @@
 /* In: tokenizer.json of the Hugging Face library. Out: lists for tokenizer_open_lists. What this
  * engine would tokenize otherwise than the library is refused by name. Ignored: `truncation` and
- * `padding` (settings of one use, not of the vocabulary). */
+ * `padding` (settings of one use, not of the vocabulary). The vocabulary and the merges are read
+ * from the text, because a tree of them takes longer than all the rest; what is left is small. */
 #include <string.h>
 
 #include "base/json.h"
+#include "base/jsonr.h"
 #include "base/mem.h"
-#include "base/size.h"
 #include "base/utf8.h"
 #include "text/bytelevel.h"
 #include "text/tokenizer.h"
@@ -13,16 +14,35 @@
 #define MAX_FILE ((size_t)256 << 20)
 #define MAX_ID   (1 << 24)
 
+struct numbered {
+    struct token_text text;
+    int32_t id;
+};
+
 struct reader {
+    struct json_reader json; /* over the whole text */
+    struct buf rest;         /* the text with null for the vocabulary and the merges */
+    size_t copied;           /* of the text to rest */
     struct tokenizer_lists lists;
-    struct token_text *vocab;
-    struct token_text *merges;
+    struct numbered *listed; /* the vocabulary in the order of the file */
+    size_t n_listed, listed_cap, merges_cap, step_cap;
+    struct token_text *vocab, *merges;
+    struct buf joined; /* merges given as pairs, spelled "left right" */
     struct added_token *added;
     struct pretok_step *steps;
-    size_t step_cap;
-    struct buf joined; /* merges given as pairs, spelled "left right" */
     sumi_error *err;
 };
+
+/* Room for one more in an array of the reader. */
+static sumi_status grow(struct reader *r, void **data, size_t n, size_t *cap, size_t size) {
+    if (n < *cap) return SUMI_OK;
+    size_t more = *cap ? 2 * *cap : 64;
+    void *p = mem_resize(*data, more, size);
+    if (!p) return NO_MEMORY(r->err, more * size);
+    *data = p;
+    *cap = more;
+    return SUMI_OK;
+}
 
 static sumi_status unsupported(struct reader *r, const char *what, const char *found,
                                const char *expected) {
@@ -48,63 +68,60 @@ static const char *type_of(struct json_object *o) {
 
 /* ---- vocabulary and merges ---- */
 
-static sumi_status read_vocab(struct reader *r, struct json_object *model) {
-    struct json_object *vocab = json_get(model, "vocab");
-    if (!json_is(vocab, json_type_object))
-        return wrong_type(r, "model.vocab", "an object of texts and ids", vocab);
-    int64_t last = -1;
-    json_object_object_foreach(vocab, key, value) {
-        if (!json_is(value, json_type_int)) return wrong_type(r, key, "an id", value);
-        int64_t id = json_object_get_int64(value);
+static sumi_status read_vocab(struct reader *r) {
+    bool more;
+    TRY(jsonr_enter(&r->json, '{'));
+    for (;; r->n_listed++) {
+        TRY(jsonr_more(&r->json, '}', &more));
+        if (!more) return SUMI_OK;
+        void *listed = r->listed;
+        TRY(grow(r, &listed, r->n_listed, &r->listed_cap, sizeof *r->listed));
+        r->listed = listed;
+        struct numbered *t = &r->listed[r->n_listed];
+        int64_t id;
+        TRY(jsonr_key(&r->json, &t->text.text, &t->text.len));
+        TRY(jsonr_int(&r->json, &id));
         if (id < 0 || id > MAX_ID)
-            return fail_with(r->err, SUMI_ERR_LIMIT, "token \"%.60s\": its id is not in 0..%d", key,
-                             MAX_ID);
-        if (id > last) last = id;
+            return fail_with(r->err, SUMI_ERR_LIMIT, "token \"%.*s\": its id is not in 0..%d",
+                             (int)(t->text.len < 60 ? t->text.len : 60), t->text.text, MAX_ID);
+        t->id = (int32_t)id;
+        if (r->lists.n_vocab <= (size_t)id) r->lists.n_vocab = (size_t)id + 1;
     }
-    r->lists.n_vocab = (size_t)(last + 1);
-    r->lists.vocab = r->vocab = mem_zero(r->lists.n_vocab, sizeof *r->vocab);
-    if (!r->vocab) return NO_MEMORY(r->err, r->lists.n_vocab * sizeof *r->vocab);
-    json_object_object_foreach(vocab, text, number) {
-        struct token_text *t = &r->vocab[json_object_get_int64(number)];
-        if (t->text)
-            return fail_with(r->err, SUMI_ERR_FORMAT,
-                             "tokens \"%.60s\" and \"%.60s\" have the same id", t->text, text);
-        *t = (struct token_text){text, strlen(text)};
-    }
-    return SUMI_OK;
 }
 
-/* ["left", "right"] is spelled "left right" in r->joined; *at is where. */
-static sumi_status join_pair(struct reader *r, struct json_object *pair, size_t i) {
-    for (size_t k = 0; k < 2; k++) {
-        struct json_object *part = json_object_array_get_idx(pair, k);
-        if (json_object_array_length(pair) != 2 || !json_is(part, json_type_string))
-            return fail_with(r->err, SUMI_ERR_FORMAT, "merge %zu is not a pair of strings", i);
-        if (k) buf_putc(&r->joined, ' ');
-        buf_put(&r->joined, json_object_get_string(part), (size_t)json_object_get_string_len(part));
+/* One merge: "left right", or ["left", "right"], which goes to r->joined. */
+static sumi_status read_merge(struct reader *r, struct token_text *t) {
+    const char *s;
+    size_t n, from = r->joined.len;
+    bool more;
+    if (jsonr_peek(&r->json) != '[') return jsonr_string(&r->json, &t->text, &t->len);
+    TRY(jsonr_enter(&r->json, '['));
+    for (int i = 0;; i++) {
+        TRY(jsonr_more(&r->json, ']', &more));
+        if (more == (i == 2))
+            return fail_with(r->err, SUMI_ERR_FORMAT, "merge %zu is not a pair of strings",
+                             r->lists.n_merge);
+        if (!more) break;
+        TRY(jsonr_string(&r->json, &s, &n));
+        if (i) buf_putc(&r->joined, ' ');
+        buf_put(&r->joined, s, n);
     }
+    *t = (struct token_text){NULL, r->joined.len - from}; /* the text when it no longer moves */
     return r->joined.failed ? NO_MEMORY(r->err, r->joined.len) : SUMI_OK;
 }
 
-static sumi_status read_merges(struct reader *r, struct json_object *model) {
-    struct json_object *list = json_get(model, "merges");
-    if (!json_is(list, json_type_array)) return wrong_type(r, "model.merges", "a list", list);
-    size_t n = json_object_array_length(list);
-    r->lists.merges = r->merges = mem_zero(n, sizeof *r->merges);
-    if (!r->merges) return NO_MEMORY(r->err, n * sizeof *r->merges);
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *o = json_object_array_get_idx(list, i);
+static sumi_status read_merges(struct reader *r) {
+    bool more;
+    TRY(jsonr_enter(&r->json, '['));
+    for (;;) {
+        TRY(jsonr_more(&r->json, ']', &more));
+        if (!more) break;
+        void *merges = r->merges;
+        TRY(grow(r, &merges, r->lists.n_merge, &r->merges_cap, sizeof *r->merges));
+        r->merges = merges;
         struct token_text *t = &r->merges[r->lists.n_merge];
-        if (json_is(o, json_type_array)) {
-            size_t from = r->joined.len;
-            TRY(join_pair(r, o, i));
-            t->len = r->joined.len - from; /* text follows when the buffer no longer moves */
-        } else if (json_is(o, json_type_string)) {
-            *t = (struct token_text){json_object_get_string(o),
-                                     (size_t)json_object_get_string_len(o)};
-            if (strncmp(t->text, "#version", 8) == 0) continue;
-        } else return wrong_type(r, "model.merges", "a list of strings or pairs", o);
-        r->lists.n_merge++;
+        TRY(read_merge(r, t));
+        if (!t->text || t->len < 8 || memcmp(t->text, "#version", 8) != 0) r->lists.n_merge++;
     }
     const char *at = r->joined.data;
     for (size_t i = 0; i < r->lists.n_merge; i++) {
@@ -115,21 +132,72 @@ static sumi_status read_merges(struct reader *r, struct json_object *model) {
     return SUMI_OK;
 }
 
-/* True if every byte that UTF-8 uses has a token, so that nothing is ever unknown. */
-static bool knows_all_bytes(struct json_object *vocab) {
-    for (int b = 0; b < 0xF5; b++) {
-        char utf8[5] = {0};
-        if (b == 0xC0 || b == 0xC1) continue;
-        utf8_encode(byte_to_char((unsigned char)b), utf8);
-        if (!json_get(vocab, utf8)) return false;
+/* Copies what was passed over since the last cut; `cut` says that the value at `from` was read. */
+static void copy_rest(struct reader *r, size_t from, bool cut) {
+    buf_put(&r->rest, r->json.text + r->copied, from - r->copied);
+    if (cut) buf_puts(&r->rest, "null");
+    r->copied = r->json.at;
+}
+
+static bool key_is(const char *s, size_t n, const char *key) {
+    return strlen(key) == n && memcmp(s, key, n) == 0;
+}
+
+/* Walks over the file, reads what is large and leaves the rest for the tree. */
+static sumi_status read_large(struct reader *r, bool in_model) {
+    const char *key;
+    size_t n;
+    bool more;
+    TRY(jsonr_enter(&r->json, '{'));
+    for (;;) {
+        TRY(jsonr_more(&r->json, '}', &more));
+        if (!more) return SUMI_OK;
+        TRY(jsonr_key(&r->json, &key, &n));
+        char first = jsonr_peek(&r->json);
+        size_t from = r->json.at;
+        bool vocab = in_model && first == '{' && key_is(key, n, "vocab");
+        bool merges = in_model && first == '[' && key_is(key, n, "merges");
+        if (vocab || merges) {
+            if (vocab ? r->listed != NULL : r->merges != NULL)
+                return fail_with(r->err, SUMI_ERR_FORMAT, "model.%.*s is there twice", (int)n, key);
+            TRY(vocab ? read_vocab(r) : read_merges(r));
+            copy_rest(r, from, true);
+        } else if (!in_model && first == '{' && key_is(key, n, "model")) TRY(read_large(r, true));
+        else TRY(jsonr_skip(&r->json));
     }
-    return true;
+}
+
+/* The vocabulary by id. */
+static sumi_status index_vocab(struct reader *r) {
+    r->lists.merges = r->merges;
+    r->lists.vocab = r->vocab = mem_zero(r->lists.n_vocab, sizeof *r->vocab);
+    if (!r->vocab) return NO_MEMORY(r->err, r->lists.n_vocab * sizeof *r->vocab);
+    for (size_t i = 0; i < r->n_listed; i++) {
+        const struct numbered *t = &r->listed[i];
+        if (r->vocab[t->id].text)
+            return fail_with(r->err, SUMI_ERR_FORMAT, "two tokens have the id %d", t->id);
+        r->vocab[t->id] = t->text;
+    }
+    return SUMI_OK;
+}
+
+/* True if every byte that UTF-8 uses has a token, so that nothing is ever unknown. */
+static bool knows_all_bytes(const struct reader *r) {
+    int known = 0;
+    for (size_t i = 0; i < r->n_listed; i++) {
+        const struct token_text *t = &r->listed[i].text;
+        uint32_t c = 0;
+        int byte =
+            t->len && utf8_decode(t->text, t->len, &c) == (int)t->len ? byte_from_char(c) : -1;
+        if (byte >= 0 && byte < 0xF5 && byte != 0xC0 && byte != 0xC1) known++;
+    }
+    return known == 0xF5 - 2; /* each once: no text occurs twice in a vocabulary */
 }
 
 static sumi_status read_model(struct reader *r, struct json_object *model) {
     static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     if (!json_is(model, json_type_object)) return wrong_type(r, "model", "an object", model);
-    if (json_get(model, "type") ? !type_is(model, "BPE") : !json_get(model, "merges"))
+    if (json_get(model, "type") ? !type_is(model, "BPE") : !r->merges)
         return unsupported(r, "model type", type_of(model), "\"BPE\"");
     double dropout = 0;
     TRY(json_get_f64(model, "dropout", &dropout, r->err));
@@ -146,11 +214,15 @@ static sumi_status read_model(struct reader *r, struct json_object *model) {
     TRY(json_get_str(model, "unk_token", &unk, r->err));
     TRY(json_get_bool(model, "byte_fallback", &fallback, r->err));
     TRY(json_get_bool(model, "ignore_merges", &r->lists.ignore_merges, r->err));
-    TRY(read_vocab(r, model));
-    if ((unk || fallback) && !knows_all_bytes(json_get(model, "vocab")))
+    if (!r->listed || !r->merges)
+        return fail_with(r->err, SUMI_ERR_FORMAT,
+                         "model.%s is not there or empty; expected vocab, an object of texts and "
+                         "ids, and merges, a list",
+                         r->listed ? "merges" : "vocab");
+    if ((unk || fallback) && !knows_all_bytes(r))
         return unsupported(r, unk ? "unk_token" : "byte_fallback", unk ? unk : "true",
                            "none, or a vocabulary with a token for every byte");
-    return read_merges(r, model);
+    return index_vocab(r);
 }
 
 /* ---- added tokens ---- */
@@ -237,13 +309,9 @@ static sumi_status read_split(struct reader *r, struct json_object *o, struct pr
 }
 
 static sumi_status read_step(struct reader *r, struct json_object *o) {
-    if (r->lists.n_step == r->step_cap) {
-        size_t cap = r->step_cap ? 2 * r->step_cap : 8;
-        struct pretok_step *steps = mem_resize(r->steps, cap, sizeof *steps);
-        if (!steps) return NO_MEMORY(r->err, cap * sizeof *steps);
-        r->lists.steps = r->steps = steps;
-        r->step_cap = cap;
-    }
+    void *steps = r->steps;
+    TRY(grow(r, &steps, r->lists.n_step, &r->step_cap, sizeof *r->steps));
+    r->lists.steps = r->steps = steps;
     struct pretok_step *s = &r->steps[r->lists.n_step++];
     *s = (struct pretok_step){.add_prefix_space = true, .use_regex = true};
     if (type_is(o, "Split")) return read_split(r, o, s);
@@ -290,20 +358,36 @@ static sumi_status read_root(struct reader *r, struct json_object *root) {
     return each(r, json_get(root, "decoder"), "decoders", check_decoder);
 }
 
+static void reader_reset(struct reader *r) {
+    jsonr_reset(&r->json);
+    buf_reset(&r->rest);
+    buf_reset(&r->joined);
+    mem_free(r->listed);
+    mem_free(r->vocab);
+    mem_free(r->merges);
+    mem_free(r->added);
+    mem_free(r->steps);
+}
+
 sumi_status tokenizer_parse_json(struct tokenizer **out, const char *text, size_t n,
                                  const char *what, sumi_error *err) {
-    struct json_object *root;
+    struct json_object *root = NULL;
+    struct reader r = {.json = {.text = text, .n = n, .what = "tokenizer", .err = err}, .err = err};
+    sumi_status status;
     *out = NULL;
-    TRY(json_parse(&root, text, n, what, err));
-    struct reader r = {.err = err};
-    sumi_status status = read_root(&r, root);
-    if (status == SUMI_OK) status = tokenizer_open_lists(out, &r.lists, err);
+    size_t valid = utf8_valid_prefix(text, n);
+    if (valid < n)
+        return fail_with(err, SUMI_ERR_FORMAT, "%s: invalid UTF-8 at byte %zu", what, valid);
+    TRY_OUT(read_large(&r, false));
+    copy_rest(&r, n, false); /* with what may follow the object, which the parser refuses */
+    TRY_OUT(r.rest.failed ? NO_MEMORY(err, n) : SUMI_OK);
+    TRY_OUT(
+        json_parse(&root, buf_text(&r.rest), r.rest.len, "the file without vocab and merges", err));
+    TRY_OUT(read_root(&r, root));
+    TRY_OUT(tokenizer_open_lists(out, &r.lists, err));
+out:
     if (status != SUMI_OK) error_prefix(err, "%s", what);
-    mem_free(r.vocab);
-    mem_free(r.merges);
-    mem_free(r.added);
-    mem_free(r.steps);
-    buf_reset(&r.joined);
+    reader_reset(&r);
     json_object_put(root);
     return status;
 }

@@ -753,7 +753,7 @@ int main(int argc, char **argv) {
     struct blob blob;
     must(device_open_cuda(&gpu, 0, argv[1], &err), &err, "device_open_cuda");
     must(device_open_cpu(&cpu, 0, &err), &err, "device_open_cpu");
-    ops_bind_cpu(cpu);
+    must(ops_bind_cpu_isa(cpu, CPU_ISA_REF, &err), &err, "ops_bind_cpu_isa");
     blob_open(&blob, (size_t)64 << 20);
     const struct cuda_plugin *plugin = cuda_plugin_loaded();
     if (strcmp(what, "ops") == 0) test_ops(cpu, gpu, &blob, more, false);

@@ -1,7 +1,7 @@
 """Tokenizer against the `tokenizers` library: the same ids, the same text back, the same cuts.
 
 Tokenizers and text are made here from a seed. SUMI_LONG=1: 5 MB of text and larger vocabularies. SUMI_TEST_GGUF names
-a GGUF file whose tokenizer is compared too. The C side is tok_tool of the newest build folder (or of SUMI_BUILD).
+a GGUF file, SUMI_TEST_TOKENIZER a tokenizer.json that are compared too. The C side is tok_tool of the newest build folder (or of SUMI_BUILD).
 """
 import glob
 import os
@@ -116,13 +116,18 @@ MAKERS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(MAKERS) + ["gguf"])
+@pytest.fixture(scope="module", params=list(MAKERS) + ["gguf", "json"])
 def tok(request, tmp_path_factory):
     if request.param == "gguf":
         path = os.environ.get("SUMI_TEST_GGUF")
         if not path:
             pytest.skip("SUMI_TEST_GGUF is not set")
         t = from_gguf(path)
+    elif request.param == "json":
+        path = os.environ.get("SUMI_TEST_TOKENIZER")
+        if not path:
+            pytest.skip("SUMI_TEST_TOKENIZER is not set")
+        t = Tokenizer.from_file(path)
     else:
         t = MAKERS[request.param]()
     path = str(tmp_path_factory.mktemp("tok") / "tokenizer.json")
@@ -191,7 +196,7 @@ def cut_texts():
     r.shuffle(every)
     all_chars = ["".join(every[i:i + 2000]) for i in range(0, len(every), 2000)]
     short = ["".join(r.choice(" aAbBsSkK'tT1٣漢é\n\r\t.-_\u017f\u212a\u0301\u180e") for _ in range(r.randint(1, 12))) for _ in range(1500)]
-    return Corpus(6).records(BYTES // 10) + (all_chars if LONG else all_chars[:30]) + short
+    return Corpus(6).records(30_000) + (all_chars if LONG else all_chars[:30]) + short
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/dtype.h"
 #include "base/json.h"
+#include "base/jsonr.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/pool.h"
@@ -146,6 +147,71 @@ static void json_refuses_what_rfc8259_refuses(void **state) {
     }
 }
 
+/* One object {"name": value} per text; the value is read by the letter of `kind`. */
+static sumi_status read_one(const char *text, char kind, const char **s, size_t *n, int64_t *i) {
+    sumi_error err = {0};
+    bool more = false;
+    struct json_reader r = {.text = text, .n = strlen(text), .what = "text", .err = &err};
+    sumi_status status = jsonr_enter(&r, '{');
+    if (status == SUMI_OK) status = jsonr_more(&r, '}', &more);
+    if (status == SUMI_OK) status = more ? jsonr_key(&r, s, n) : SUMI_ERR_MISSING;
+    if (status == SUMI_OK && kind == 's') {
+        status = jsonr_string(&r, s, n);
+        static char copy[32];
+        if (status == SUMI_OK) *s = memcpy(copy, *s, *n);
+    }
+    if (status == SUMI_OK && kind == 'i') status = jsonr_int(&r, i);
+    if (status == SUMI_OK && kind == '*') status = jsonr_skip(&r);
+    if (status == SUMI_OK) status = jsonr_more(&r, '}', &more);
+    if (status == SUMI_OK && (more || jsonr_peek(&r))) status = SUMI_ERR_STATE;
+    assert_true(status == SUMI_OK || status == SUMI_ERR_MISSING || status == SUMI_ERR_STATE ||
+                strstr(err.msg, "byte"));
+    jsonr_reset(&r);
+    return status;
+}
+
+static void json_is_read_without_a_tree(void **state) {
+    (void)state;
+    const char *s;
+    size_t n;
+    int64_t i;
+    assert_int_equal(read_one(" { \"k\" : \"a\\u0120\\\\\\n\\ud83d\\ude00b\" } ", 's', &s, &n, &i),
+                     SUMI_OK);
+    assert_int_equal(n, 10);
+    assert_memory_equal(s,
+                        "a\xC4\xA0\\\n\xF0\x9F\x98\x80"
+                        "b",
+                        10);
+    assert_int_equal(read_one("{\"k\":-123456789012345678}", 'i', &s, &n, &i), SUMI_OK);
+    assert_true(i == -123456789012345678);
+    assert_int_equal(read_one("{\"k\":[1,{\"}\":\"]\\\"\"},[]]}", '*', &s, &n, &i), SUMI_OK);
+    assert_int_equal(read_one("{\"k\":-1.5e3}", '*', &s, &n, &i), SUMI_OK);
+    assert_int_equal(read_one("{}", '*', &s, &n, &i), SUMI_ERR_MISSING);
+    static const char *const bad[] = {"s{\"k\":\"\\ud800\"}",
+                                      "s{\"k\":\"\\ude00\"}",
+                                      "s{\"k\":\"\\x\"}",
+                                      "s{\"k\":\"\n\"}",
+                                      "s{\"k\":\"a",
+                                      "s{\"k\":1}",
+                                      "i{\"k\":1.0}",
+                                      "i{\"k\":01}",
+                                      "i{\"k\":}",
+                                      "i{\"k\":1234567890123456789}",
+                                      "i{\"k\" 1}",
+                                      "i[1]",
+                                      "i{\"k\":1",
+                                      "i{\"k\":1]",
+                                      "*{\"k\":}",
+                                      "*{\"k\":[1}",
+                                      "*{\"k\":\"\\",
+                                      "*{\"k\":1,",
+                                      "s{\"k\":\"\\u12\"}",
+                                      ""};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        if (read_one(bad[k] + (bad[k][0] != 0), bad[k][0], &s, &n, &i) == SUMI_OK)
+            fail_msg("accepted: %s", bad[k]);
+}
+
 static void json_depth_is_bounded(void **state) {
     (void)state;
     struct json_object *o;
@@ -256,6 +322,7 @@ int main(void) {
         cmocka_unit_test(an_arena_keeps_its_maximum),
         cmocka_unit_test(utf8_follows_the_standard),
         cmocka_unit_test(json_refuses_what_rfc8259_refuses),
+        cmocka_unit_test(json_is_read_without_a_tree),
         cmocka_unit_test(json_depth_is_bounded),
         cmocka_unit_test(json_round_trip_keeps_spelling),
         cmocka_unit_test(json_members_are_typed),

@@ -213,6 +213,7 @@ static void unknown_flags_get_a_suggestion(void **state) {
     assert_has(refused(ARGS("--stops", "3")), "unknown option");
     assert_has(refused(ARGS("--other", "3")), "unknown option");
     assert_has(refused(ARGS("-x")), "unknown option -x");
+    assert_has(refused(ARGS("--tp", "2")), "did you mean -tp?");
     assert_string_equal(opt_nearest_verb(&table, "sevre")->name, "serve");
     assert_null(opt_nearest_verb(&table, "qqqqq"));
 }

@@ -155,7 +155,7 @@ static int descending(const void *a, const void *b) {
 static void the_kth_largest_is_what_sorting_gives(void **state) {
     (void)state;
     enum { N = 500 };
-    double bin[SELECT_BINS];
+    struct select_space space;
     float x[N], sorted[N];
     for (int round = 0; round < 8; round++) {
         for (int i = 0; i < N; i++) {
@@ -166,7 +166,7 @@ static void the_kth_largest_is_what_sorting_gives(void **state) {
         memcpy(sorted, x, sizeof x);
         qsort(sorted, N, sizeof *sorted, descending);
         for (int k = 1; k <= N; k += k < 20 ? 1 : 37) {
-            struct cut cut = select_cut(bin, x, NULL, N, k);
+            struct cut cut = select_cut(&space, x, NULL, N, k);
             int above = 0;
             for (int i = 0; i < N; i++) above += x[i] > sorted[k - 1];
             assert_true(cut.value == sorted[k - 1]);
@@ -177,15 +177,15 @@ static void the_kth_largest_is_what_sorting_gives(void **state) {
 
 static void a_weighted_cut_stops_where_the_weight_is_reached(void **state) {
     (void)state;
-    double bin[SELECT_BINS];
+    struct select_space space;
     const float x[] = {1, 5, -3, 2, 2}, weight[] = {4, 1, 8, 2, 2};
-    struct cut cut = select_cut(bin, x, weight, 5, 1);
+    struct cut cut = select_cut(&space, x, weight, 5, 1);
     assert_true(cut.value == 5 && cut.above == 0);
-    cut = select_cut(bin, x, weight, 5, 1.5); /* 5 weighs 1, the two 2s reach 5 */
+    cut = select_cut(&space, x, weight, 5, 1.5); /* 5 weighs 1, the two 2s reach 5 */
     assert_true(cut.value == 2 && cut.above == 1);
-    cut = select_cut(bin, x, weight, 5, 9.5);
+    cut = select_cut(&space, x, weight, 5, 9.5);
     assert_true(cut.value == -3 && cut.above == 9);
-    cut = select_cut(bin, x, weight, 5, 1000); /* more than there is */
+    cut = select_cut(&space, x, weight, 5, 1000); /* more than there is */
     assert_true(cut.value == -3 && cut.above == 9);
 }
 

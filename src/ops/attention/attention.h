@@ -13,6 +13,6 @@
 
 #include "ops/op.h"
 
-op_fn attention_ref;
+op_fn attention_ref, attention_fast;
 
 #endif

@@ -5,6 +5,6 @@
 
 #include "ops/op.h"
 
-op_fn attn_out_ref;
+op_fn attn_out_ref, attn_out_fast;
 
 #endif

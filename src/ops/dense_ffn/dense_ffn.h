@@ -6,6 +6,6 @@
 
 #include "ops/op.h"
 
-op_fn dense_ffn_ref;
+op_fn dense_ffn_ref, dense_ffn_fast;
 
 #endif

@@ -6,6 +6,6 @@
 
 #include "ops/op.h"
 
-op_fn head_ref;
+op_fn head_ref, head_fast;
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "ops/op.h"
 
-op_fn moe_ref;
+op_fn moe_ref, moe_fast;
 
 /* The choice and its weights for one row of router logits. */
 void moe_choose_ref(const float *z, int32_t n_expert, int32_t top_k, int32_t *ids, float *weights);

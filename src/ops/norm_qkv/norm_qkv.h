@@ -11,6 +11,6 @@
 
 #include "ops/op.h"
 
-op_fn norm_qkv_ref;
+op_fn norm_qkv_ref, norm_qkv_fast;
 
 #endif
