@@ -44,19 +44,17 @@ static const float nibble_value[16]
 static const float pair_value[16] __attribute__((aligned(64))) = {-32, -16, 0, 16, -32, -16, 0, 16,
                                                                   -32, -16, 0, 16, -32, -16, 0, 16};
 
-/* Column i of group g of a block: its 16 codes. */
-INLINE vf code(enum inner in, const uint8_t *block, int g, int i) {
+/* Column o + i of group g of a block, o a multiple of 8 and i < 8: its 16 codes. */
+INLINE vf code(enum inner in, const uint8_t *block, int g, int o, int i) {
     switch (in) {
-    case IN_Q8_0: return vi_to_float(vi_i8(block + 32 + 16 * i));
+    case IN_Q8_0: return vi_to_float(vi_i8(block + 32 + 16 * (o + i)));
     case IN_NVFP4:
-        return vf_lookup(e2m1_value, vi_srl(vi_load(block + 64 + 128 * g + i / 8 * 64), i % 8 * 4));
+        return vf_lookup(e2m1_value, vi_srl(vi_load(block + 64 + 128 * g + 8 * o), 4 * i));
     case IN_Q4_K:
-        return vf_lookup(nibble_value,
-                         vi_srl(vi_load(block + 320 + 256 * g + i / 8 * 64), i % 8 * 4));
+        return vf_lookup(nibble_value, vi_srl(vi_load(block + 320 + 256 * g + 8 * o), 4 * i));
     case IN_Q6_K:
-        return vf_add(
-            vf_lookup(nibble_value, vi_srl(vi_load(block + 128 * g + i / 8 * 64), i % 8 * 4)),
-            vf_lookup(pair_value, vi_srl(vi_load(block + 2048 + 64 * g), i * 2)));
+        return vf_add(vf_lookup(nibble_value, vi_srl(vi_load(block + 128 * g + 8 * o), 4 * i)),
+                      vf_lookup(pair_value, vi_srl(vi_load(block + 2048 + 64 * g), 2 * (o + i))));
     default: return vf_zero();
     }
 }
@@ -168,16 +166,18 @@ INLINE void scaled_columns(const struct groups f, int n_t, const uint8_t *const 
             int64_t k = k0 + g * f.size;
 #pragma GCC unroll 8
             for (int t = 0; t < n_t; t++) part[0][t] = part[1][t] = vf_zero();
-#pragma GCC unroll 32
-            for (int i = 0; i < f.size; i++) {
-                vf a = code(f.in, p, g, i), b = code(f.in, q, g, i);
+#pragma GCC unroll 2
+            for (int o = 0; o < f.size; o += 8)
 #pragma GCC unroll 8
-                for (int t = 0; t < n_t; t++) {
-                    vf v = vf_set1(x[t][k + i]);
-                    part[0][t] = vf_fma(a, v, part[0][t]);
-                    part[1][t] = vf_fma(b, v, part[1][t]);
+                for (int i = 0; i < 8; i++) {
+                    vf a = code(f.in, p, g, o, i), b = code(f.in, q, g, o, i);
+#pragma GCC unroll 8
+                    for (int t = 0; t < n_t; t++) {
+                        vf v = vf_set1(x[t][k + o + i]);
+                        part[0][t] = vf_fma(a, v, part[0][t]);
+                        part[1][t] = vf_fma(b, v, part[1][t]);
+                    }
                 }
-            }
             scale[0] = scale_of(f.in, p, g, &minimum[0]);
             scale[1] = scale_of(f.in, q, g, &minimum[1]);
             join_group(f, n_t, part, scale, minimum, x, k, sum);
@@ -242,8 +242,10 @@ INLINE void expand_as(const struct groups f, const uint8_t *tile, int64_t k0, in
         vf minimum = vf_zero();
         vf_store(p->scale + k / f.size * 32 + side * LANES, scale_of(f.in, block, g, &minimum));
         if (f.minima) vf_store(p->minimum + k / f.size * 32 + side * LANES, minimum);
-#pragma GCC unroll 32
-        for (int i = 0; i < f.size; i++) vf_store(c + (k + i) * 32, code(f.in, block, g, i));
+#pragma GCC unroll 2
+        for (int o = 0; o < f.size; o += 8)
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; i++) vf_store(c + (k + o + i) * 32, code(f.in, block, g, o, i));
     }
 }
 
@@ -326,9 +328,9 @@ INLINE void run_piece(const struct groups f, bool panel, int n_t, const struct p
         switch (n_t) {                                 \
         case 1: run_piece(f, panel, 1, p); break;      \
         case 2: run_piece(f, panel, 2, p); break;      \
-        case 3: run_piece(f, panel, 3, p); break;      \
+                                                       \
         case 4: run_piece(f, panel, 4, p); break;      \
-        case 6: run_piece(f, panel, 6, p); break;      \
+                                                       \
         default: run_piece(f, panel, 8, p); break;     \
         }                                              \
     }
@@ -372,7 +374,7 @@ static void over_rows(rows_fn *rows, struct piece *p) {
     int64_t n = p->job->n_row;
     for (p->i = 0; p->i < n;) {
         int64_t left = n - p->i;
-        int n_t = left >= 8 ? 8 : left >= 6 ? 6 : left == 5 ? 4 : (int)left;
+        int n_t = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         rows(n_t, p);
         p->i += n_t;
     }
