@@ -1,9 +1,13 @@
 /* sumi.h: the only public header of libsumi.
  *
- * An engine owns a model, its device and one thread that runs it. Requests are JSON bodies of the
- * OpenAI chat or completion API; answers arrive through a callback. Every call that can fail
- * returns a status and, when the caller passes an error, a message that says what was expected,
- * what was found, where, and what to do. Nothing here calls exit or abort. */
+ *   options   what the command line would say, by the same names: "model", "threads", "temperature"
+ *   engine    a loaded model with its device, memory and the one thread that runs it
+ *   session   one conversation; its answers arrive piece by piece through a callback
+ *
+ * Every call that can fail returns a status and, when the caller passes an error, a message that
+ * says what was expected, what was found, where, and what to do. Nothing here calls exit or abort,
+ * and nothing reads the environment. Several sessions may share an engine from several threads; one
+ * session belongs to one thread at a time. */
 #ifndef SUMI_H
 #define SUMI_H
 
@@ -50,6 +54,64 @@ typedef struct sumi_error {
 
 SUMI_API const char *sumi_version(void);
 SUMI_API const char *sumi_status_text(sumi_status status);
+
+/* ---- options: as `sumi run` takes them, see `sumi run --help=all` ---- */
+
+typedef struct sumi_options sumi_options;
+
+SUMI_API sumi_status sumi_options_open(sumi_options **out, sumi_error *err);
+SUMI_API void sumi_options_close(sumi_options *o); /* NULL is fine */
+/* Sets one option by its long name without dashes; "model" is a directory, a .gguf file or a name
+ * in the local Hugging Face cache. value NULL: a bare flag. SUMI_ERR_ARG names the nearest option.
+ */
+SUMI_API sumi_status sumi_options_set(sumi_options *o, const char *name, const char *value,
+                                      sumi_error *err);
+
+/* ---- engine ---- */
+
+typedef struct sumi_engine sumi_engine;
+
+/* Loads the model and starts the engine. The options are kept: close them after the engine. */
+SUMI_API sumi_status sumi_engine_open(sumi_engine **out, const sumi_options *o, sumi_error *err);
+SUMI_API void sumi_engine_close(sumi_engine *e); /* after its sessions; NULL is fine */
+
+/* ---- session ---- */
+
+typedef struct sumi_session sumi_session;
+
+typedef enum sumi_piece_kind {
+    SUMI_REASONING,
+    SUMI_CONTENT,
+    SUMI_CALL_NAME,     /* a tool call begins: its complete name */
+    SUMI_CALL_ARGUMENTS /* a fragment of its arguments, JSON text */
+} sumi_piece_kind;
+
+typedef struct sumi_piece {
+    sumi_piece_kind kind;
+    int call;         /* index of the tool call, from 0 */
+    const char *text; /* UTF-8, not NUL-terminated, borrowed for the duration of the callback */
+    unsigned long n;
+} sumi_piece;
+
+typedef struct sumi_result {
+    int prompt_tokens, output_tokens, reasoning_tokens;
+    int tool_calls;
+    const char *finish; /* "stop", "length" or "abort" */
+} sumi_result;
+
+SUMI_API sumi_status sumi_session_open(sumi_session **out, sumi_engine *e, sumi_error *err);
+SUMI_API void sumi_session_close(sumi_session *s); /* NULL is fine */
+
+/* The tools that may be called: a JSON array as in the OpenAI API, or NULL for none. */
+SUMI_API sumi_status sumi_session_tools(sumi_session *s, const char *json, sumi_error *err);
+/* Appends a message: role "system", "user" or "tool"; NUL-terminated UTF-8. */
+SUMI_API sumi_status sumi_session_say(sumi_session *s, const char *role, const char *text,
+                                      sumi_error *err);
+/* Answers the conversation so far and appends the answer to it. on_piece is called on the calling
+ * thread; returning non-zero stops the answer. result may be NULL. */
+SUMI_API sumi_status sumi_session_answer(sumi_session *s,
+                                         int (*on_piece)(void *user, const sumi_piece *piece),
+                                         void *user, sumi_result *result, sumi_error *err);
 
 #ifdef __cplusplus
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/ask.h"
 #include "base/mem.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 
@@ -68,19 +68,6 @@ static bool read_message(const struct chat *c, struct buf *out) {
     }
 }
 
-static sumi_status keep_answer(struct chat *c, struct asked *a, sumi_error *err) {
-    struct answer_message m;
-    TRY(answer_message(a->answer, &m, err));
-    TRY(message_add(c->messages, "assistant", m.content ? m.content : "", m.content_len, err));
-    if (!m.reasoning_len) return SUMI_OK;
-    struct json_object *last =
-        json_object_array_get_idx(c->messages, json_object_array_length(c->messages) - 1);
-    struct json_object *reasoning = json_object_new_string_len(m.reasoning, (int)m.reasoning_len);
-    return reasoning && json_object_object_add(last, "reasoning", reasoning) == 0
-               ? SUMI_OK
-               : NO_MEMORY(err, m.reasoning_len);
-}
-
 static sumi_status reply(struct chat *c, sumi_error *err) {
     struct setup *s = c->s;
     struct ids ids = {0};
@@ -88,7 +75,7 @@ static sumi_status reply(struct chat *c, sumi_error *err) {
     size_t *stop_len = NULL;
     struct asked a = {0};
     struct show show;
-    sumi_status status = ask_render(s, c->messages, &ids, err);
+    sumi_status status = ask_render(s, c->messages, NULL, &ids, err);
     if (status == SUMI_OK) status = ask_sampling(s, ids.n, false, &sampling, &stop_len, err);
     show_begin(&show, s->o, false);
     struct ask q = {.prompt = &ids,
@@ -98,16 +85,13 @@ static sumi_status reply(struct chat *c, sumi_error *err) {
                     .on_delta = show_delta,
                     .user = &show};
     if (status == SUMI_OK) {
-        struct sigaction catch = {.sa_handler = on_interrupt}, old;
         interrupted = 0;
-        sigaction(SIGINT, &catch, &old);
         status = ask(s, &q, &a, err);
-        sigaction(SIGINT, &old, NULL);
     }
     show_end(&show);
     if (status == SUMI_OK && a.finish == FINISH_LENGTH) fprintf(stderr, "(cut off by length)\n");
     if (status == SUMI_OK && opt_bool(s->o, "stats")) show_stats(&a);
-    if (status == SUMI_OK) status = keep_answer(c, &a, err);
+    if (status == SUMI_OK) status = message_add_answer(c->messages, &a, err);
     asked_reset(&a);
     mem_free(stop_len);
     mem_free(ids.data);
@@ -161,6 +145,9 @@ static sumi_status chat(struct setup *s, const struct options *o, sumi_error *er
     if (c.terminal)
         fprintf(stderr, "%s, %d tokens of context. /help lists the commands.\n", s->name,
                 s->plan.max_model_len);
+    /* On a terminal Ctrl-C belongs to the answer, also when it comes a moment too late. */
+    struct sigaction stop = {.sa_handler = on_interrupt};
+    if (c.terminal) sigaction(SIGINT, &stop, NULL);
     sumi_status status = loop(&c, err);
     json_object_put(c.messages);
     return status;

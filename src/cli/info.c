@@ -6,7 +6,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
+#include "api/setup.h"
 #include "file/gguf.h"
 
 static void head(struct buf *out, const char *title) {

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
+#include "api/setup.h"
 
 static sumi_status plan(struct setup *s, const struct options *o, struct buf *out,
                         sumi_error *err) {

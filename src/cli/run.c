@@ -5,7 +5,7 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/ask.h"
+#include "api/ask.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 
@@ -45,7 +45,7 @@ static sumi_status render(const struct setup *s, const char *text, size_t n, str
     if (status == SUMI_OK && system)
         status = message_add(messages, "system", system, strlen(system), err);
     if (status == SUMI_OK) status = message_add(messages, "user", text, n, err);
-    if (status == SUMI_OK) status = ask_render(s, messages, out, err);
+    if (status == SUMI_OK) status = ask_render(s, messages, NULL, out, err);
     json_object_put(messages);
     return status;
 }

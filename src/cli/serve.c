@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/option_table.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
+#include "api/setup.h"
 #include "serve/server.h"
 
 /* What the signal handler reaches: set once before signals are caught. */

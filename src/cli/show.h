@@ -3,7 +3,7 @@
 #ifndef SUMI_CLI_SHOW_H
 #define SUMI_CLI_SHOW_H
 
-#include "cli/ask.h"
+#include "api/ask.h"
 
 struct show {
     bool silent, reasoning, colour;

@@ -7,7 +7,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
+#include "api/setup.h"
 
 /* A folder or file that has a tokenizer needs no model beside it. */
 static sumi_status open_tokenizer(struct setup *s, const struct options *o, struct tokenizer **own,

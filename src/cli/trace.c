@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
+#include "api/setup.h"
 #include "ops/op.h"
 
 static sumi_status parse_ids(const char *text, int32_t vocab, struct ids *out, sumi_error *err) {

@@ -14,6 +14,8 @@
 #include "model/model.h"
 #include "text/tokenizer.h"
 
+enum weight_source { WEIGHTS_FILE, WEIGHTS_DUMMY, WEIGHTS_NONE };
+
 struct load_options {
     const char *path;              /* directory or .gguf, already resolved; NULL only with dummy */
     const char *config_path;       /* --hf-config-path: directory with config.json, or NULL */
@@ -21,7 +23,7 @@ struct load_options {
     const char *chat_template;     /* --chat-template: text, or NULL for the checkpoint's */
     const char *generation_config; /* "auto", "vllm", or a folder */
     struct json_object *hf_overrides; /* merged into config.json, or NULL */
-    enum { WEIGHTS_FILE, WEIGHTS_DUMMY, WEIGHTS_NONE } weights; /* NONE: replay, info, tokenize */
+    enum weight_source weights;       /* NONE: replay, info, tokenize */
     uint64_t dummy_seed;
 };
 

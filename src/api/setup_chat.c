@@ -2,9 +2,9 @@
  * defaults. In come options and loaded files; nothing runs here. */
 #include <string.h>
 
+#include "api/setup.h"
 #include "base/log.h"
 #include "base/option_table.h"
-#include "cli/setup.h"
 
 /* Which parsers a model of this family means when none is named. */
 static const char *family_parser(const struct model *m) {

@@ -1,6 +1,6 @@
 /* Planning memory before any is taken. In come a model's dimensions and the options, out come the
  * sizes of everything; nothing is allocated here. */
-#include "cli/memory.h"
+#include "api/memory.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* From options to something that answers: model files, memory, template and parsers, device,
  * engine. Shared by the verbs that load a model; each takes the stages it needs, in this order. */
-#ifndef SUMI_CLI_SETUP_H
-#define SUMI_CLI_SETUP_H
+#ifndef SUMI_API_SETUP_H
+#define SUMI_API_SETUP_H
 
+#include "api/memory.h"
 #include "base/option.h"
 #include "chat/dialect.h"
 #include "chat/prompt.h"
-#include "cli/memory.h"
 #include "engine/engine.h"
 #include "model/load.h"
 #include "model/runner.h"
@@ -49,7 +49,8 @@ struct setup {
 };
 
 /* Finds the files and reads them. `weights` is what the verb needs; --load-format may lower it. */
-sumi_status setup_load(struct setup *s, const struct options *o, int weights, sumi_error *err);
+sumi_status setup_load(struct setup *s, const struct options *o, enum weight_source weights,
+                       sumi_error *err);
 sumi_status setup_plan(struct setup *s, sumi_error *err);
 sumi_status setup_chat(struct setup *s, sumi_error *err);
 sumi_status setup_engine(struct setup *s, sumi_error *err);

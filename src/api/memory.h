@@ -1,6 +1,6 @@
 /* The memory plan: what weights, cache and work space take, and what context fits. */
-#ifndef SUMI_CLI_MEMORY_H
-#define SUMI_CLI_MEMORY_H
+#ifndef SUMI_API_MEMORY_H
+#define SUMI_API_MEMORY_H
 
 #include "base/buf.h"
 #include "base/option.h"

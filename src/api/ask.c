@@ -1,7 +1,7 @@
 /* A request to the engine from the same process. Events come in on the engine's thread and are put
  * into an inbox there; the asking thread takes them out, parses and hands on what became certain.
  */
-#include "cli/ask.h"
+#include "api/ask.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -185,6 +185,7 @@ static sumi_status open_answer(const struct setup *s, const struct ask *q, struc
     if (q->raw) return SUMI_OK;
     struct answer_options a = {.reasoning = s->reasoning,
                                .tools = s->tools,
+                               .tool_list = q->tools,
                                .thinking = q->thinking,
                                .prompt = q->prompt->data,
                                .n_prompt = q->prompt->n};

@@ -1,6 +1,6 @@
 /* The stages from options to an engine. In come options, out come loaded files, a plan, a template,
  * an engine; every stage can fail and leaves what setup_close knows how to undo. */
-#include "cli/setup.h"
+#include "api/setup.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -16,7 +16,7 @@ static bool has_suffix(const char *s, const char *suffix) {
 }
 
 /* What --load-format says, and whether MODEL is of that kind. */
-static sumi_status load_format(struct setup *s, int *weights, sumi_error *err) {
+static sumi_status load_format(struct setup *s, enum weight_source *weights, sumi_error *err) {
     if (!(options_verb(s->o)->bit & VERBS_STEP)) return SUMI_OK;
     const char *f = opt_string(s->o, "load-format");
     bool gguf = s->path && has_suffix(s->path, ".gguf");
@@ -68,7 +68,8 @@ static int64_t weight_bytes(const struct loaded *l) {
     return l->model->n_param * (int64_t)sizeof(uint16_t);
 }
 
-sumi_status setup_load(struct setup *s, const struct options *o, int weights, sumi_error *err) {
+sumi_status setup_load(struct setup *s, const struct options *o, enum weight_source weights,
+                       sumi_error *err) {
     *s = (struct setup){.o = o};
     if (opt_given(o, "served-model-name") && !opt_string(o, "model"))
         return fail_param(

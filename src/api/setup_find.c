@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/setup.h"
 #include "base/mem.h"
-#include "cli/setup.h"
 #include "file/hub.h"
 
 /* Name of the model that ships with sumi, and where it may lie as seen from the program. */

@@ -1,17 +1,18 @@
 /* One question to an engine in this process: prompt ids in, parsed pieces of the answer out. Shared
- * by run and chat. */
-#ifndef SUMI_CLI_ASK_H
-#define SUMI_CLI_ASK_H
+ * by run, chat and the public interface. */
+#ifndef SUMI_API_ASK_H
+#define SUMI_API_ASK_H
 
 #include <signal.h>
 
-#include "cli/setup.h"
+#include "api/setup.h"
 
 struct ask {
     const struct ids *prompt;
     const struct sampling *sampling;
     bool raw;                           /* no parser: everything is content */
     bool thinking;                      /* whether the template arguments leave thinking on */
+    struct json_object *tools;          /* array: calls are checked against it; or NULL */
     volatile sig_atomic_t *interrupted; /* set to stop the answer early; or NULL */
     /* Called on the asking thread for every piece that became certain. */
     void (*on_delta)(void *user, const struct delta *d);
@@ -37,13 +38,16 @@ void asked_reset(struct asked *a);
 const char *finish_name(enum finish f);
 
 /* Renders messages through the template; reasoning effort and template arguments from options. */
-sumi_status ask_render(const struct setup *s, struct json_object *messages, struct ids *out,
-                       sumi_error *err);
+sumi_status ask_render(const struct setup *s, struct json_object *messages,
+                       struct json_object *tools, struct ids *out, sumi_error *err);
 /* False when options switch the template's thinking off. */
 bool ask_thinking(const struct setup *s);
 
 /* {"role": role, "content": text} appended to a conversation. */
 sumi_status message_add(struct json_object *messages, const char *role, const char *text, size_t n,
                         sumi_error *err);
+
+/* The answer as an assistant's message with its reasoning and calls. */
+sumi_status message_add_answer(struct json_object *messages, struct asked *a, sumi_error *err);
 
 #endif

@@ -2,9 +2,9 @@
  * conversations through the template. */
 #include <string.h>
 
+#include "api/ask.h"
 #include "base/mem.h"
 #include "base/option_table.h"
-#include "cli/ask.h"
 
 static sumi_status number(const struct setup *s, const char *flag, const char *key, float *out,
                           sumi_error *err) {
@@ -85,10 +85,11 @@ bool ask_thinking(const struct setup *s) {
     return one || other;
 }
 
-sumi_status ask_render(const struct setup *s, struct json_object *messages, struct ids *out,
-                       sumi_error *err) {
+sumi_status ask_render(const struct setup *s, struct json_object *messages,
+                       struct json_object *tools, struct ids *out, sumi_error *err) {
     struct prompt_request r = {
         .messages = messages,
+        .tools = tools,
         .kwargs = opt_json(s->o, "default-chat-template-kwargs"),
         .reasoning_effort = opt_string(s->o, "reasoning-effort"),
         .add_generation_prompt = true,
@@ -108,4 +109,49 @@ sumi_status message_add(struct json_object *messages, const char *role, const ch
         return NO_MEMORY(err, n);
     }
     return SUMI_OK;
+}
+
+/* {"function": {"name": ..., "arguments": text}, "type": "function"} of one call. */
+static struct json_object *call_object(const struct answer_call *c) {
+    struct json_object *call = json_object_new_object(), *f = json_object_new_object();
+    bool ok =
+        call && f &&
+        json_object_object_add(f, "name", json_object_new_string_len(c->name, (int)c->name_len)) ==
+            0 &&
+        json_object_object_add(
+            f, "arguments", json_object_new_string_len(c->arguments, (int)c->arguments_len)) == 0 &&
+        json_object_object_add(call, "type", json_object_new_string("function")) == 0 &&
+        json_object_object_add(call, "function", json_object_get(f)) == 0;
+    json_object_put(f);
+    if (ok) return call;
+    json_object_put(call);
+    return NULL;
+}
+
+static bool add_calls(struct json_object *message, const struct answer_message *m) {
+    struct json_object *list = json_object_new_array();
+    for (size_t i = 0; list && i < m->n_call; i++) {
+        struct json_object *call = call_object(&m->call[i]);
+        if (!call || json_object_array_add(list, call) != 0) {
+            json_object_put(call);
+            json_object_put(list);
+            return false;
+        }
+    }
+    return list && json_object_object_add(message, "tool_calls", list) == 0;
+}
+
+sumi_status message_add_answer(struct json_object *messages, struct asked *a, sumi_error *err) {
+    struct answer_message m;
+    TRY(answer_message(a->answer, &m, err));
+    TRY(message_add(messages, "assistant", m.content ? m.content : "", m.content_len, err));
+    struct json_object *last =
+        json_object_array_get_idx(messages, json_object_array_length(messages) - 1);
+    bool ok = true;
+    if (m.reasoning_len)
+        ok = json_object_object_add(
+                 last, "reasoning",
+                 json_object_new_string_len(m.reasoning, (int)m.reasoning_len)) == 0;
+    if (ok && m.n_call) ok = add_calls(last, &m);
+    return ok ? SUMI_OK : NO_MEMORY(err, m.reasoning_len);
 }
