@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/file_read.h"
 #include "base/status.h"
 
 #define JSON_MAX_DEPTH 128
@@ -36,8 +37,5 @@ sumi_status json_get_f64(struct json_object *o, const char *key, double *out, su
 sumi_status json_get_bool(struct json_object *o, const char *key, bool *out, sumi_error *err);
 sumi_status json_get_str(struct json_object *o, const char *key, const char **out,
                          sumi_error *err); /* borrowed from o */
-
-/* Reads a whole file into memory (mem_free it); NUL-terminated. Over max_bytes is an error. */
-sumi_status file_read(const char *path, size_t max_bytes, char **out, size_t *n, sumi_error *err);
 
 #endif

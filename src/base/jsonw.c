@@ -27,7 +27,7 @@ void json_put_escaped(struct buf *b, const char *s, size_t n) {
         buf_put(b, s + from, i - from);
         const char *at = c && c < 0x80 ? strchr("\"\"\\\\\nn\rr\tt\bb\ff", c) : NULL;
         if (c >= 0x80) buf_puts(b, "\xEF\xBF\xBD");
-        else if (at) buf_printf(b, "\\%c", at[1]);
+        else if (at) buf_put(b, (const char[]){'\\', at[1]}, 2);
         else buf_printf(b, "\\u%04x", c);
         i++;
         from = i;

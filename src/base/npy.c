@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/file_read.h"
 #include "base/mem.h"
 
 static const char magic[] = "\x93NUMPY\x01";

@@ -41,6 +41,12 @@ struct device {
      * mapped file): the device may replace them by its own copies in its own layout, which live
      * until the device is closed. NULL: operations read the weights where they are. */
     sumi_status (*prepare)(struct device *d, struct op *list, int n, sumi_error *err);
+    /* Executes the n operations of a prepared list in one go, which lets a device replay them.
+     * NULL: the caller goes through `op`. Steps with taps, routes or layer inputs always do. */
+    sumi_status (*run_list)(struct device *d, const struct op *list, int n, const struct step *step,
+                            sumi_error *err);
+    /* Told how far `prepare` is, by whoever wants to know (base/log.h); NULL: nobody. */
+    void (*progress)(const char *what, double done, double total);
     void (*close)(struct device *d);
 };
 

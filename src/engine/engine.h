@@ -80,17 +80,22 @@ struct engine_stats {
     bool dead;
 };
 
-/* `stepper` and `tokenizer` are kept until close. Refuses a pool that cannot hold one sequence of
- * max_model_len and names the largest length that would fit. */
+/* `stepper` (copied) and `tokenizer` are kept until close. Refuses a pool that cannot hold one
+ * sequence of max_model_len and names the largest length that would fit; with n_slab_override the
+ * context is then what fits. The tokenizer may be NULL: no text is released and stop strings are
+ * refused. In replay the stepper may be NULL: then the tokenizer defines the vocabulary. */
 sumi_status engine_open(struct engine **out, const struct engine_config *config,
                         const struct stepper *stepper, const struct tokenizer *tokenizer,
                         sumi_error *err);
 /* Ends every request with FINISH_ABORT, joins the thread, frees everything. */
 void engine_close(struct engine *e);
 
-/* Checks and queues a request. SUMI_ERR_ARG (bad parameter), SUMI_ERR_LIMIT (prompt longer than
- * the context, or can never fit), SUMI_ERR_BUSY (admission limit), SUMI_ERR_STATE (engine dead or
- * draining). On success *id is its handle. */
+/* Checks and queues a request; max_tokens is lowered to what context and pool leave. SUMI_ERR_ARG
+ * (bad parameter), SUMI_ERR_LIMIT (prompt longer than the context, or can never fit),
+ * SUMI_ERR_BUSY (admission limit), SUMI_ERR_STATE (engine dead or draining), SUMI_ERR_MEMORY. On
+ * success *id is its handle, written before the first event. A NaN in its logits, or memory running
+ * out for it, ends all its choices with FINISH_ERROR and no other request; a failed step ends the
+ * requests in it; a device error ends the engine. */
 sumi_status engine_submit(struct engine *e, const struct request *r, uint64_t *id, sumi_error *err);
 /* Ends a request at the next step with FINISH_ABORT; unknown or finished ids are ignored. */
 void engine_cancel(struct engine *e, uint64_t id);

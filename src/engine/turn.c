@@ -122,8 +122,12 @@ static sumi_status take_rows(struct engine *e, struct choice *c, float *logits, 
     enum finish finish;
     TRY(choose(e, c, logits, &id, &n_top, err));
     TRY(choice_append(c, id, err));
+    sumi_status status = answer_token(&e->answer, c, id, e->top, n_top, &finish, err);
+    if (status != SUMI_OK) {
+        c->n_output--; /* nobody has heard of it */
+        return status;
+    }
     e->turn.generation_tokens++;
-    TRY(answer_token(&e->answer, c, id, e->top, n_top, &finish, err));
     if (finish != FINISH_NONE) end_choice(e, c);
     return SUMI_OK;
 }

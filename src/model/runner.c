@@ -150,6 +150,14 @@ static void mask_tokens(const struct runner *r, int32_t n_logit, float *logits) 
                 logits[(size_t)i * (size_t)r->model->vocab + (size_t)t] = -INFINITY;
 }
 
+static sumi_status run(struct runner *r, const struct step *s, bool one_by_one, sumi_error *err) {
+    struct device *d = r->device;
+    int32_t n = forward_count(r->model);
+    if (d->run_list && !one_by_one) return d->run_list(d, r->list, n, s, err);
+    for (int32_t i = 0; i < n; i++) TRY(d->op[r->list[i].kind](d, &r->list[i], s, err));
+    return SUMI_OK;
+}
+
 sumi_status runner_step(struct runner *r, const struct batch *b, float *logits, sumi_error *err) {
     static const struct taps none;
     const struct taps *t = b->taps ? b->taps : &none;
@@ -175,10 +183,7 @@ sumi_status runner_step(struct runner *r, const struct batch *b, float *logits, 
         .tap_weights = t->router_weights,
         .tap_ids = t->router_ids,
     };
-    for (int32_t i = 0; i < forward_count(r->model); i++) {
-        const struct op *op = &r->list[i];
-        TRY(r->device->op[op->kind](r->device, op, &s, err));
-    }
+    TRY(run(r, &s, b->taps || b->route || b->layer_input, err));
     if (r->token_ok) mask_tokens(r, b->n_logit, logits);
     return SUMI_OK;
 }

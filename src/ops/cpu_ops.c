@@ -134,14 +134,22 @@ static void bind_fast(struct device *d, const struct cpu_kernels *kernels) {
 }
 #endif
 
+/* NULL: nothing is faster than the references there. */
+static const struct cpu_kernels *kernels_of(enum cpu_isa isa) {
+#if defined(__x86_64__)
+    if (isa == CPU_ISA_AVX2) return &kernels_avx2;
+    if (isa == CPU_ISA_AVX512) return &kernels_avx512;
+#endif
+    (void)isa;
+    return NULL;
+}
+
 sumi_status ops_bind_cpu_isa(struct device *d, enum cpu_isa isa, sumi_error *err) {
     enum cpu_isa use;
     TRY(cpu_isa_choose(isa, &use, err));
     bind_ref(d);
-#if defined(__x86_64__)
-    if (use == CPU_ISA_AVX2) bind_fast(d, &kernels_avx2);
-    if (use == CPU_ISA_AVX512) bind_fast(d, &kernels_avx512);
-#endif
+    const struct cpu_kernels *kernels = kernels_of(use);
+    if (kernels) bind_fast(d, kernels);
     return SUMI_OK;
 }
 

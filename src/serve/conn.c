@@ -166,7 +166,8 @@ static void destroy(struct conn *c) {
     bufferevent_free(c->bev);
     mem_free(c);
     if (s->phase != SERVING) queue_wake(s->queue); /* maybe the last one that was waited for */
-    else if (s->n_conn < s->config.max_connections) evconnlistener_enable(s->listener);
+    if (s->phase != ABORTING && s->n_conn < s->config.max_connections)
+        evconnlistener_enable(s->listener);
 }
 
 void conn_close(struct conn *c) {
@@ -220,9 +221,13 @@ static void finish(struct conn *c) {
     if (evbuffer_get_length(output(c)) == 0) flushed(c);
 }
 
-/* Out of memory: an answer with a hole must not look complete. */
+/* Out of memory: an answer with a hole must not look complete, so nothing follows the hole. */
 static void put(struct conn *c, const void *p, size_t n) {
-    if (evbuffer_add(output(c), p, n) != 0) c->failed = true;
+    if (c->failed || evbuffer_add(output(c), p, n) != 0) c->failed = true;
+}
+
+bool conn_broken(const struct conn *c) {
+    return c->failed;
 }
 
 static void write_bytes(struct conn *c, const void *p, size_t n) {

@@ -46,6 +46,7 @@ void conn_stream_begin(struct conn *c, int status, const char *content_type);
 void conn_stream_put(struct conn *c, const char *data, size_t n);
 void conn_stream_end(struct conn *c);
 bool conn_writable(const struct conn *c);
+bool conn_broken(const struct conn *c); /* a piece could not be stored: the rest is dropped */
 
 /* Who answers later: `gone` is called once if the client goes away first (the connection must not
  * be touched afterwards), `drained` whenever unsent bytes fell below the limit. Ends with the

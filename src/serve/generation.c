@@ -3,7 +3,9 @@
  * frees it. It knows neither chat nor completions. */
 #include "serve/generation.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,6 +36,16 @@ static sumi_status make_id(struct generation *g, const char *prefix, sumi_error 
     return g->id ? SUMI_OK : NO_MEMORY(err, 300);
 }
 
+/* A router's header goes over the body's field; what is no number is ignored. */
+static void read_priority(struct generation *g) {
+    const char *value = http_find(conn_request(g->conn), "x-vllm-priority");
+    char *end;
+    if (!value || !*value) return;
+    errno = 0;
+    long long priority = strtoll(value, &end, 10);
+    if (!*end && !errno) g->params.priority = priority;
+}
+
 sumi_status generation_init(struct generation *g, const struct generation_api *api,
                             struct conn *conn, int32_t n_run, const char *id_prefix,
                             sumi_error *err) {
@@ -44,6 +56,7 @@ sumi_status generation_init(struct generation *g, const struct generation_api *a
     g->arrival_ns = conn_started_ns(conn);
     g->style = (struct logprobs_style){g->s->config.tokenizer, g->params.sampling.n_logprobs,
                                        g->params.tokens_as_ids, &g->params.sampling.logprob_ids};
+    read_priority(g);
     TRY(make_id(g, id_prefix, err));
     int64_t n_choice = (int64_t)n_run * g->params.n;
     if (n_choice > g->s->config.max_n)
@@ -120,13 +133,13 @@ static void client_reads(void *owner) {
 }
 
 void generation_send(struct generation *g) {
-    if (g->frame.failed) {
+    if (!g->frame.failed) conn_stream_put(g->conn, g->frame.data, g->frame.len);
+    if (g->frame.failed || conn_broken(g->conn)) {
         buf_reset(&g->frame);
         log_error("%s: out of memory for a stream; connection closed", g->id);
         conn_close(g->conn);
         return;
     }
-    conn_stream_put(g->conn, g->frame.data, g->frame.len);
     buf_clear(&g->frame);
     if (!g->keep_alive) return;
     double s = g->s->config.sse_keep_alive_s;

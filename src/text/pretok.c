@@ -15,13 +15,14 @@
 #define MAX_STEPS 32
 
 /* A pattern is data from a file, so its work is bounded: the number of backtracks of a match, the
- * memory of the interpreter, and (as those do not see a long scan from each of many starts) the
- * processor time, looked at after every WINDOW start positions and every CHECK matches. */
+ * memory of the interpreter, and (as those do not see long scans forward, from each of many starts
+ * or in a loop) the processor time. The clock is read after WINDOW start positions and after every
+ * CHECK matches or callouts, between which a scan over the text is the most that can happen. */
 #define MATCH_LIMIT    10000000u /* plus 16 per byte */
 #define HEAP_LIMIT_KIB 65536u
 #define WINDOW         1024
 #define CHECK          256
-#define MAX_NS         10000000000 /* plus 10 microseconds per byte */
+#define MAX_NS         3000000000 /* plus 10 microseconds per byte */
 
 static const char gpt2_pattern[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -37,7 +38,7 @@ struct pretok_match {
     pcre2_match_context *context;
     pcre2_match_data *data;
     int64_t deadline_ns; /* of processor time of this thread */
-    unsigned n_match;
+    unsigned n_step;     /* matches and callouts */
 };
 
 static void *pcre_alloc(size_t n, void *unused) {
@@ -67,8 +68,9 @@ static sumi_status compile(pcre2_code **out, const char *pattern, size_t n, bool
     pcre2_compile_context *context = memory ? pcre2_compile_context_create(memory) : NULL;
     if (context) {
         pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-        uint32_t options = PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_USE_OFFSET_LIMIT |
-                           (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE);
+        uint32_t options =
+            PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_USE_OFFSET_LIMIT |
+            (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NO_AUTO_POSSESS);
         *out = pcre2_compile((PCRE2_SPTR)pattern, n, options, &code, &at, context);
         /* Without JIT (not built in, or memory may not be made executable) matching is slower. */
         if (*out) pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE);
@@ -157,6 +159,15 @@ static int64_t thread_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static bool is_late(struct pretok_match *m) {
+    return ++m->n_step % CHECK == 0 && thread_ns() > m->deadline_ns;
+}
+
+static int watch(pcre2_callout_block *block, void *match) {
+    (void)block;
+    return is_late(match) ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 static sumi_status work_start(struct pretok_work *w, size_t n, sumi_error *err) {
     if (!w->match) {
         w->match = mem_zero(1, sizeof *w->match);
@@ -174,7 +185,8 @@ static sumi_status work_start(struct pretok_work *w, size_t n, sumi_error *err) 
                                           ? UINT32_MAX
                                           : MATCH_LIMIT + 16 * (uint32_t)n);
     m->deadline_ns = thread_ns() + MAX_NS + 10000 * (int64_t)n;
-    m->n_match = 0;
+    m->n_step = 0;
+    pcre2_set_callout(m->context, watch, m);
     return SUMI_OK;
 }
 
@@ -218,8 +230,9 @@ static sumi_status find(const struct run *r, size_t k, const char *text, size_t 
         if (e == PCRE2_ERROR_JIT_STACKLIMIT)
             e = pcre2_match(code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
                             m->data, m->context);
-        if ((e == PCRE2_ERROR_NOMATCH && stop < n) || ++m->n_match % CHECK == 0)
-            if (thread_ns() > m->deadline_ns) return too_much(r, k, "time");
+        if (e == PCRE2_ERROR_NOMATCH && stop < n && thread_ns() > m->deadline_ns)
+            e = PCRE2_ERROR_CALLOUT;
+        if (is_late(m) || e == PCRE2_ERROR_CALLOUT) return too_much(r, k, "time");
         if (e >= 0) {
             const PCRE2_SIZE *v = pcre2_get_ovector_pointer(m->data);
             *found = true;

@@ -14,6 +14,11 @@
 #define MAX_OUTPUT  (4u << 20)
 #define MAX_REPEAT  65535 /* PCRE2's limit */
 
+/* A callout, by which the caller can stop a match. PCRE2's match limit counts each entry into a
+ * repetition and each step back into one, so it bounds the work except where many steps forward
+ * are counted as one: where what was matched is never stepped back into, and around loops. */
+#define WATCH "(?C)"
+
 struct parser {
     const char *s;
     size_t n, at;
@@ -42,7 +47,11 @@ static const char *const properties[] = {
     "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp", "Han", "Hangul", "Hiragana", "Katakana",
 };
 
-static sumi_status parse_branches(struct parser *p);
+/* Whether a part of a pattern takes text. The engines differ in how they leave a loop whose body
+ * took none, so such loops are refused. */
+enum extent { SOME_TEXT, MAYBE_EMPTY, NO_TEXT };
+
+static sumi_status parse_branches(struct parser *p, enum extent *extent);
 
 static sumi_status bad(const struct parser *p, const char *why) {
     return fail_with(p->err, SUMI_ERR_FORMAT, "regular expression, byte %zu: %s", p->at, why);
@@ -209,8 +218,8 @@ static sumi_status parse_escape(struct parser *p, bool in_class, enum escape *ki
         *c = '\b';
         return SUMI_OK;
     } else if (!strchr("sSwWhH", e)) return parse_char_escape(p, e, c);
-    bool closed = strchr("sShHdD", e) != NULL; /* under case folding, for ASCII at least */
-    if (p->caseless && !closed) return refuse(p, "a property or \\w in a (?i) group");
+    if (p->caseless && !strchr("shd", e)) /* what folds to nothing outside itself */
+        return refuse(p, "a class other than \\s, \\d, \\h in a (?i) group");
     if (in_class && negative && e != 'S') return refuse(p, "a negated property in brackets");
     *kind = ESCAPE_CLASS;
     if (!in_class) buf_puts(p->out, negative && e != 'S' ? "[^" : "[");
@@ -246,6 +255,7 @@ static sumi_status parse_item(struct parser *p, uint32_t *c) {
 /* After '['. */
 static sumi_status parse_brackets(struct parser *p) {
     buf_putc(p->out, '[');
+    if (p->caseless && peek(p, "^")) return refuse(p, "[^ in a (?i) group");
     if (take(p, "^")) buf_putc(p->out, '^');
     if (peek(p, "]")) return refuse(p, "']' as the first character in brackets");
     for (bool after_range = false; !take(p, "]");) {
@@ -288,8 +298,8 @@ static sumi_status parse_options(struct parser *p) {
     return SUMI_OK;
 }
 
-/* After '('. Captures are of no use here: they become plain groups. *anchor: matches no text. */
-static sumi_status parse_group(struct parser *p, bool *anchor) {
+/* After '('. Captures are of no use here: they become plain groups. */
+static sumi_status parse_group(struct parser *p, enum extent *extent) {
     static const char *const looks[] = {"?=", "?!", "?<=", "?<!", "?>"};
     bool caseless = p->caseless;
     if (++p->depth > MAX_NESTING)
@@ -298,10 +308,9 @@ static sumi_status parse_group(struct parser *p, bool *anchor) {
                          MAX_NESTING);
     size_t i = 0, n_look = sizeof looks / sizeof *looks;
     while (i < n_look && !take(p, looks[i])) i++;
-    if (i < n_look) {
-        buf_printf(p->out, "(%s", looks[i]);
-        *anchor = i < 4;
-    } else if (peek(p, "*")) return refuse(p, "a verb (*...)");
+    bool isolated = false, around = i < 4;
+    if (i < n_look) buf_printf(p->out, WATCH "(%s", looks[i]);
+    else if (peek(p, "*")) return refuse(p, "a verb (*...)");
     else if (take(p, "?:")) buf_puts(p->out, "(?:");
     else if (take(p, "?<")) {
         while (p->at < p->n && p->s[p->at] != '>') p->at++;
@@ -309,19 +318,14 @@ static sumi_status parse_group(struct parser *p, bool *anchor) {
         buf_puts(p->out, "(?:");
     } else if (take(p, "?")) {
         TRY(parse_options(p));
-        /* (?i) without a colon reaches to the end of the group around it: its ')' is that one's. */
-        if (take(p, ")")) {
-            TRY(parse_branches(p));
-            buf_putc(p->out, ')');
-            p->caseless = caseless;
-            p->depth--;
-            return SUMI_OK;
-        }
-        take(p, ":");
+        /* (?i) without a colon reaches to the end of the group around it, whose ')' stays. */
+        isolated = take(p, ")");
+        if (!isolated) take(p, ":");
     } else buf_puts(p->out, "(?:");
-    TRY(parse_branches(p));
-    if (!take(p, ")")) return bad(p, "'(' is not closed");
+    TRY(parse_branches(p, extent));
+    if (!isolated && !take(p, ")")) return bad(p, "'(' is not closed");
     buf_putc(p->out, ')');
+    if (around) *extent = NO_TEXT;
     p->caseless = caseless;
     p->depth--;
     return SUMI_OK;
@@ -350,30 +354,50 @@ static bool parse_interval(struct parser *p, long *lo, long *hi, bool *exact) {
     return true;
 }
 
-static void wrap(struct parser *p, size_t from) {
-    buf_puts(p->out, "(?:)");
+/* Puts text before what starts at out[from]. */
+static void insert(struct parser *p, size_t from, const char *text) {
+    size_t n = strlen(text);
+    buf_puts(p->out, text); /* makes room */
     if (p->out->failed) return;
     char *s = p->out->data + from;
-    memmove(s + 3, s, p->out->len - 4 - from);
-    memcpy(s, "(?:", 3);
+    memmove(s + n, s, p->out->len - n - from);
+    memcpy(s, text, n);
+}
+
+/* Makes a group of what starts at out[from]. */
+static void wrap(struct parser *p, size_t from, const char *open) {
+    buf_putc(p->out, ')');
+    insert(p, from, open);
 }
 
 /* Quantifiers after the atom that starts at out[from]. Each after the first applies to the whole
  * before it; one character at most goes to a quantifier as its lazy or possessive mark. */
-static sumi_status parse_quantifiers(struct parser *p, size_t from, bool anchor) {
+static sumi_status parse_quantifiers(struct parser *p, size_t from, bool group,
+                                     enum extent *extent) {
     for (bool first = true; p->at < p->n; first = false) {
         char c = p->s[p->at];
         long lo = 0, hi = 0;
         bool exact = false, interval = c == '{' && parse_interval(p, &lo, &hi, &exact);
         if (!interval && c != '*' && c != '+' && c != '?') return SUMI_OK;
-        if (anchor) return refuse(p, "repeating an anchor or a look-around");
-        if (!first) wrap(p, from);
+        if (*extent == NO_TEXT) return refuse(p, "repeating an anchor or a look-around");
+        if (!interval) {
+            lo = c == '+';
+            hi = c == '?' ? 1 : -1;
+        }
+        if (*extent == MAYBE_EMPTY && hi != 0 && hi != 1)
+            return refuse(p, "repeating what may be empty");
+        if (lo == 0) *extent = MAYBE_EMPTY;
+        if (hi != 1 && (group || !first)) wrap(p, from, "(?:" WATCH);
+        else if (!first) wrap(p, from, "(?:");
         p->last = 0;
         if (!interval) {
             p->at++;
             buf_putc(p->out, c);
             if (take(p, "?")) buf_putc(p->out, '?');
-            else if (take(p, "+")) buf_putc(p->out, '+');
+            else if (take(p, "+")) {
+                buf_putc(p->out, '+');
+                insert(p, from, WATCH);
+            }
             continue;
         }
         if (lo > MAX_REPEAT || hi > MAX_REPEAT) return refuse(p, "repeating over 65535 times");
@@ -409,24 +433,24 @@ static sumi_status parse_literal(struct parser *p, uint32_t c) {
     return SUMI_OK;
 }
 
-static sumi_status parse_atom(struct parser *p, bool *anchor) {
+static sumi_status parse_atom(struct parser *p, enum extent *extent) {
     uint32_t c;
     enum escape kind;
-    *anchor = false;
+    *extent = SOME_TEXT;
     char ch = p->s[p->at];
     if (take(p, "\\")) {
         TRY(parse_escape(p, false, &kind, &c));
         if (kind == ESCAPE_CHAR) return parse_literal(p, c);
-        *anchor = kind == ESCAPE_ANCHOR;
+        if (kind == ESCAPE_ANCHOR) *extent = NO_TEXT;
     } else if (take(p, "[")) TRY(parse_brackets(p));
     else if (take(p, "(")) {
         p->last = 0;
-        TRY(parse_group(p, anchor));
+        TRY(parse_group(p, extent));
     } else if (strchr("*+?", ch)) return bad(p, "nothing to repeat");
     else if (take(p, ".")) buf_putc(p->out, '.');
     else if (take(p, "^") || take(p, "$")) {
         buf_putc(p->out, ch);
-        *anchor = true;
+        *extent = NO_TEXT;
     } else {
         p->at += (size_t)utf8_decode(p->s + p->at, p->n - p->at, &c);
         return parse_literal(p, c);
@@ -436,11 +460,14 @@ static sumi_status parse_atom(struct parser *p, bool *anchor) {
 }
 
 /* Branches up to ')' or the end. */
-static sumi_status parse_branches(struct parser *p) {
+static sumi_status parse_branches(struct parser *p, enum extent *extent) {
+    bool empty = true, any_empty = false; /* this branch so far; one of those before */
     while (p->at < p->n && p->s[p->at] != ')') {
         if (take(p, "|")) {
             buf_putc(p->out, '|');
             p->last = 0;
+            any_empty = any_empty || empty;
+            empty = true;
             continue;
         }
         if (take(p, "(?#")) {
@@ -449,10 +476,12 @@ static sumi_status parse_branches(struct parser *p) {
             continue;
         }
         size_t from = p->out->len;
-        bool anchor;
-        TRY(parse_atom(p, &anchor));
-        TRY(parse_quantifiers(p, from, anchor));
+        bool group = p->s[p->at] == '(';
+        TRY(parse_atom(p, extent));
+        TRY(parse_quantifiers(p, from, group, extent));
+        if (*extent == SOME_TEXT) empty = false;
     }
+    *extent = empty || any_empty ? MAYBE_EMPTY : SOME_TEXT;
     return SUMI_OK;
 }
 
@@ -463,7 +492,8 @@ sumi_status regex_translate(const char *pattern, size_t n, int unicode, struct b
         return fail_with(err, SUMI_ERR_LIMIT, "regular expression: %zu bytes, the limit is %d", n,
                          MAX_PATTERN);
     if (!out->max) out->max = MAX_OUTPUT;
-    TRY(parse_branches(&p));
+    enum extent extent;
+    TRY(parse_branches(&p, &extent));
     if (p.at < n) return bad(&p, "')' without '('");
     if (!out->failed) return SUMI_OK;
     if (out->len > MAX_OUTPUT - 4096)

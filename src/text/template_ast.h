@@ -73,11 +73,12 @@ enum node_kind {
     N_COUNT
 };
 
-/* An identifier; equal names are one object. */
+/* An identifier; equal names are one object. Its text is NUL-terminated. */
 struct name {
     const struct str *s;
-    int index; /* 0 .. n_names - 1 */
-    bool read; /* stands somewhere as a variable that is read */
+    int index;                /* 0 .. n_names - 1 */
+    bool read;                /* stands somewhere as a variable that is read */
+    const struct node *macro; /* the last macro of that name, or NULL */
 };
 
 struct call_args {
@@ -184,6 +185,11 @@ sumi_status parse_expr(struct parser *ps, bool cond, struct node **out);
 sumi_status parse_tuple(struct parser *ps, bool cond, bool parenthesised, const char *end,
                         struct node **out);
 sumi_status parse_target(struct parser *ps, const char *end, bool namespaces, struct node **out);
+sumi_status parse_primary(struct parser *ps, struct node **out);
+sumi_status parse_literal(struct parser *ps, struct value v, struct node **out);
+sumi_status parse_postfix(struct parser *ps, struct node **out); /* .name [item] (call) */
+sumi_status parse_call(struct parser *ps, struct node **out);
+sumi_status parse_test(struct parser *ps, struct node **out); /* at `is` */
 sumi_status parse_filters(struct parser *ps, bool inline_start, struct node **out);
 sumi_status parse_body(struct parser *ps, struct node **out); /* the whole template */
 

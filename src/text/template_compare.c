@@ -17,6 +17,7 @@ static sumi_status equal_dicts(struct eval *ev, const struct dict *a, const stru
                                int depth, bool *out) {
     *out = a->n == b->n;
     for (size_t i = 0; *out && i < a->n; i++) {
+        TRY(tpl_charge(ev, tpl_dict_cost(b)));
         const struct value *other = tpl_dict_find(b, &a->pairs[i].key);
         if (!other) *out = false;
         else TRY(equal(ev, &a->pairs[i].value, other, depth + 1, out));
@@ -123,6 +124,7 @@ sumi_status tpl_contains(struct eval *ev, const struct value *item, const struct
     if (in->kind == V_DICT) {
         if (item->kind == V_LIST || item->kind == V_DICT)
             return tpl_fail(ev, "a %s cannot be a dict key", tpl_type_name(item));
+        TRY(tpl_charge(ev, tpl_dict_cost(in->dict)));
         *out = tpl_dict_find(in->dict, item) != NULL;
         return SUMI_OK;
     }

@@ -9,7 +9,9 @@ static sumi_status undefined_fault(struct eval *ev, const struct value *v) {
     return tpl_fail(ev, "an undefined value has no members");
 }
 
-static sumi_status ns_member(const struct ns *ns, const struct str *name, struct value *out) {
+static sumi_status ns_member(struct eval *ev, const struct ns *ns, const struct str *name,
+                             struct value *out) {
+    TRY(tpl_charge(ev, ns->n / 16));
     *out = v_undef(name);
     for (size_t i = 0; i < ns->n; i++)
         if (str_is(ns->pairs[i].key.s, name->p, name->n)) *out = ns->pairs[i].value;
@@ -37,10 +39,11 @@ sumi_status tpl_attr(struct eval *ev, const struct value *v, const struct str *n
     switch (v->kind) {
     case V_UNDEF: return undefined_fault(ev, v);
     case V_DICT:
+        TRY(tpl_charge(ev, tpl_dict_cost(v->dict)));
         member = tpl_dict_str(v->dict, name->p, name->n);
         *out = member ? *member : v_undef(name);
         return SUMI_OK;
-    case V_NS: return ns_member(v->ns, name, out);
+    case V_NS: return ns_member(ev, v->ns, name, out);
     case V_LOOP: return tpl_loop_attr(ev, v->loop, name, out);
     case V_MACRO:
         *out = v->macro->node->kind == N_MACRO && str_is(name, "name", 4)
@@ -76,6 +79,7 @@ sumi_status tpl_item(struct eval *ev, const struct value *v, const struct value 
     switch (v->kind) {
     case V_UNDEF: return undefined_fault(ev, v);
     case V_DICT:
+        TRY(tpl_charge(ev, tpl_dict_cost(v->dict)));
         member = tpl_dict_find(v->dict, key);
         if (member) {
             *out = *member;

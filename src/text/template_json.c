@@ -43,7 +43,8 @@ static sumi_status put_ascii(struct writer *w, const struct str *s, size_t from,
 
 static sumi_status put_string(struct writer *w, const struct str *s, bool trusted) {
     struct buf b = {0};
-    sumi_status status = put_text(w, "\"", trusted);
+    sumi_status status = tpl_charge(w->ev, s->n / 4);
+    if (status == SUMI_OK) status = put_text(w, "\"", trusted);
     for (size_t i = 0, n; status == SUMI_OK && i < s->n; i += n) {
         n = run_of(s, i);
         if (w->ascii) { /* cut where ASCII and the rest meet */

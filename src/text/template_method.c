@@ -37,6 +37,7 @@ METHOD(m_items) {
 METHOD(m_get) {
     if (arg[0].kind == V_LIST || arg[0].kind == V_DICT)
         return tpl_fail(ev, "a %s cannot be a dict key", tpl_type_name(&arg[0]));
+    TRY(tpl_charge(ev, tpl_dict_cost(self->dict)));
     const struct value *v = tpl_dict_find(self->dict, &arg[0]);
     *out = v ? *v : arg[1].kind == V_ABSENT ? v_none() : arg[1];
     return SUMI_OK;

@@ -201,11 +201,14 @@ static sumi_status hide(struct pass *ps, const struct hidden *h) {
     for (const struct body *b = h->body->outer; b; b = b->outer)
         if (slot(ps, b, h->name)->known) return SUMI_OK;
     struct names *list = &h->body->block->hidden;
-    const struct name **more = arena_alloc(ps->tree, (size_t)list->n + 1, sizeof *more);
-    if (!more) return NO_MEMORY(ps->err, sizeof *more);
-    if (list->n) memcpy(more, list->v, (size_t)list->n * sizeof *more);
-    more[list->n++] = h->name;
-    list->v = more;
+    if ((list->n & (list->n - 1)) == 0) { /* full at powers of two */
+        const struct name **more =
+            arena_alloc(ps->tree, list->n ? 2 * (size_t)list->n : 1, sizeof *more);
+        if (!more) return NO_MEMORY(ps->err, sizeof *more);
+        if (list->n) memcpy(more, list->v, (size_t)list->n * sizeof *more);
+        list->v = more;
+    }
+    list->v[list->n++] = h->name;
     return SUMI_OK;
 }
 

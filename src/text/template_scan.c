@@ -8,7 +8,6 @@
 enum role { IS_MESSAGES = 1, IS_MESSAGE = 2, IS_CONTENT = 4 };
 
 struct scan {
-    const struct chat_template *t;
     uint8_t *roles; /* [n_names] what a variable of that name may hold, of enum role */
     bool changed, found;
 };
@@ -50,49 +49,46 @@ static unsigned role_of(const struct scan *s, const struct node *n) {
     }
 }
 
-static void give_role(struct scan *s, const struct node *target, unsigned roles) {
-    if (target->kind != N_NAME || !roles) return;
-    uint8_t *have = &s->roles[target->name->index];
+static void give_role(struct scan *s, const struct name *name, unsigned roles) {
+    uint8_t *have = &s->roles[name->index];
     if ((*have | roles) == *have) return;
     *have = (uint8_t)(*have | roles);
     s->changed = true;
 }
 
-/* The arguments of calls by name to the parameters of macros of that name. */
-static void pass_arguments(struct scan *s, const struct node *n, const struct node *call) {
-    if (n->kind == N_MACRO && n->name == call->kids[0]->name) {
-        for (int i = 0; i < n->params.n && i < call->args.n_pos; i++) {
-            unsigned roles = role_of(s, call->kids[1 + i]);
-            uint8_t *have = &s->roles[n->params.names[i]->index];
-            s->changed |= (*have | roles) != *have;
-            *have = (uint8_t)(*have | roles);
-        }
-    }
-    for (int i = 0; i < n->n_kids; i++)
-        if (n->kids[i]) pass_arguments(s, n->kids[i], call);
+/* The arguments of a call to the parameters of the macro of that name. */
+static void pass_arguments(struct scan *s, const struct node *call) {
+    const struct node *macro = call->kids[0]->name->macro;
+    for (int i = 0; macro && i < macro->params.n && i < call->args.n_pos; i++)
+        give_role(s, macro->params.names[i], role_of(s, call->kids[1 + i]));
 }
 
 static void visit(struct scan *s, const struct node *n) {
-    if (n->kind == N_SET) give_role(s, n->kids[0], role_of(s, n->kids[1]));
+    if (n->kind == N_SET && n->kids[0]->kind == N_NAME)
+        give_role(s, n->kids[0]->name, role_of(s, n->kids[1]));
     if (n->kind == N_FOR) {
         unsigned roles = role_of(s, n->kids[1]);
-        if (roles & IS_MESSAGES) give_role(s, n->kids[0], IS_MESSAGE);
+        if (roles & IS_MESSAGES && n->kids[0]->kind == N_NAME)
+            give_role(s, n->kids[0]->name, IS_MESSAGE);
         if (roles & IS_CONTENT) s->found = true;
     }
-    if (n->kind == N_CALL && n->kids[0]->kind == N_NAME) pass_arguments(s, s->t->root, n);
+    if (n->kind == N_CALL && n->kids[0]->kind == N_NAME) pass_arguments(s, n);
     for (int i = 0; i < n->n_kids; i++)
         if (n->kids[i]) visit(s, n->kids[i]);
 }
 
+/* Enough for content that goes through several variables before their assignments in the text. */
+#define ROUNDS 8
+
 sumi_status template_scan(struct chat_template *t, sumi_error *err) {
-    struct scan s = {.t = t, .changed = true};
+    struct scan s = {.changed = true};
     const struct name *messages = template_name(t, "messages", 8);
     if (!messages) return SUMI_OK;
     s.roles = arena_alloc(&t->arena, (size_t)t->n_names, 1);
     if (!s.roles) return NO_MEMORY(err, t->n_names);
     memset(s.roles, 0, (size_t)t->n_names);
     s.roles[messages->index] = IS_MESSAGES;
-    while (s.changed && !s.found) {
+    for (int i = 0; i < ROUNDS && s.changed && !s.found; i++) {
         s.changed = false;
         visit(&s, t->root);
     }

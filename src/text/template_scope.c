@@ -35,13 +35,9 @@ static sumi_status input(struct eval *ev, const struct name *name, struct value 
     if (!ev->global_known[name->index]) {
         struct json_object *o = NULL;
         *known = (struct value){.kind = V_ABSENT};
-        char key[256];
-        if (json_object_get_type(ev->variables) == json_type_object && name->s->n < sizeof key) {
-            memcpy(key, name->s->p, name->s->n);
-            key[name->s->n] = 0;
-            if (json_object_object_get_ex(ev->variables, key, &o))
-                TRY(tpl_from_json(ev, o, 0, known));
-        }
+        if (json_object_get_type(ev->variables) == json_type_object &&
+            json_object_object_get_ex(ev->variables, name->s->p, &o))
+            TRY(tpl_from_json(ev, o, 0, known));
         ev->global_known[name->index] = true;
     }
     *out = *known;

@@ -134,6 +134,7 @@ static sumi_status parse_for(struct parser *ps, struct node *node) {
     ps->frame.loops--;
     bool has_else = parse_at_name(ps, "else");
     TRY(parse_step(ps));
+    if (node->flag) ps->frame.loops = 0; /* its else part cannot leave an outer loop */
     if (has_else) TRY(parse_last_block(ps, "endfor", &other));
     ps->in_for--;
     leave_frame(ps, outer);
@@ -227,6 +228,7 @@ static sumi_status parse_macro(struct parser *ps, struct node *node) {
     if (ps->now.kind != T_NAME) return parse_expected(ps, "name");
     TRY(parse_name(ps, ps->now.p, ps->now.n, &name));
     node->name = name;
+    name->macro = node;
     TRY(parse_step(ps));
     struct frame outer = enter_frame(ps, true);
     TRY(parse_push(ps, &kids, NULL));

@@ -49,16 +49,19 @@ static bool in_set(const struct str *s, size_t at, size_t n, const struct str *c
 sumi_status tpl_strip(struct eval *ev, const struct str *s, const struct str *chars, enum side side,
                       struct value *out) {
     size_t from = 0, to = s->n;
+    size_t cost = chars ? 1 + chars->n / 256 : 0; /* of one character against the set */
     TRY(tpl_charge(ev, s->n / 256));
-    while (side & SIDE_LEFT && from < to && in_set(s, from, tpl_char_len(s->p[from]), chars))
+    while (side & SIDE_LEFT && from < to && in_set(s, from, tpl_char_len(s->p[from]), chars)) {
+        TRY(tpl_charge(ev, cost));
         from += tpl_char_len(s->p[from]);
+    }
     while (side & SIDE_RIGHT && from < to) {
+        TRY(tpl_charge(ev, cost));
         size_t at = to - 1;
         while (at > from && (s->p[at] & 0xC0) == 0x80) at--;
         if (!in_set(s, at, to - at, chars)) break;
         to = at;
     }
-    if (chars) TRY(tpl_charge(ev, (s->n - (to - from)) * (1 + chars->n / 64) / 16));
     return tpl_sub(ev, s, from, to - from, out);
 }
 
@@ -261,7 +264,7 @@ sumi_status tpl_case(struct eval *ev, const struct str *s, enum case_kind kind, 
     struct run run = {0};
     size_t mark = tpl_mark(ev);
     bool begin = true, before = false;
-    TRY(tpl_charge(ev, s->n / 16));
+    TRY(tpl_charge(ev, s->n / 4));
     for (size_t i = 0; i < s->n;) {
         size_t n = tpl_char_len(s->p[i]);
         uint32_t c = tpl_char(s->p + i), mapped[3];

@@ -216,7 +216,7 @@ METHOD(m_endswith) {
 static sumi_status all_are(struct eval *ev, const struct str *s, unsigned classes,
                            struct value *out) {
     bool all = s->n != 0;
-    TRY(tpl_charge(ev, s->n / 64));
+    TRY(tpl_charge(ev, s->n / 8));
     for (size_t i = 0; all && i < s->n; i += tpl_char_len(s->p[i])) {
         uint32_t c = tpl_char(s->p + i);
         all = false;
@@ -255,7 +255,7 @@ METHOD(m_isascii) {
 
 sumi_status tpl_is_case(struct eval *ev, const struct str *s, bool upper, bool *out) {
     bool any = false, wrong = false;
-    TRY(tpl_charge(ev, s->n / 64));
+    TRY(tpl_charge(ev, s->n / 8));
     for (size_t i = 0; !wrong && i < s->n; i += tpl_char_len(s->p[i])) {
         uint32_t c = tpl_char(s->p + i);
         bool right = tpl_char_is(c, upper ? CHAR_UPPER : CHAR_LOWER);

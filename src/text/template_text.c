@@ -115,7 +115,18 @@ static bool other_case(uint32_t c, bool upper) {
            (c >= 0x24D0 && c <= 0x24E9);
 }
 
+static bool ascii_is(uint32_t c, enum char_class want) {
+    bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z';
+    switch (want) {
+    case CHAR_ALPHA: return upper || lower;
+    case CHAR_UPPER: return upper;
+    case CHAR_LOWER: return lower;
+    default: return c >= '0' && c <= '9';
+    }
+}
+
 bool tpl_char_is(uint32_t c, enum char_class want) {
+    if (c < 0x80) return ascii_is(c, want);
     utf8proc_category_t k = utf8proc_category((int)c);
     bool superscript = c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 ||
                        (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089) ||
@@ -139,6 +150,7 @@ bool tpl_printable(uint32_t c) {
 }
 
 bool tpl_cased(uint32_t c) {
+    if (c < 0x80) return ascii_is(c, CHAR_ALPHA);
     return tpl_char_is(c, CHAR_UPPER) || tpl_char_is(c, CHAR_LOWER) ||
            utf8proc_category((int)c) == UTF8PROC_CATEGORY_LT;
 }

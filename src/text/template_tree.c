@@ -1,8 +1,57 @@
-/* The tree under construction: nodes, their kids, interned names, string constants. */
+/* The parser's tools: the current token, nodes and their kids, interned names, messages. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/size.h"
 #include "text/template_ast.h"
+
+sumi_status parse_fail(struct parser *ps, int line, sumi_status code, const char *fmt, ...) {
+    char what[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return fail_with(ps->err, code, "chat template, line %d: %s", line, what);
+}
+
+sumi_status parse_step(struct parser *ps) {
+    if (!ps->has_ahead) return lex_next(&ps->lx, &ps->now);
+    ps->now = ps->ahead;
+    ps->has_ahead = false;
+    return SUMI_OK;
+}
+
+sumi_status parse_peek(struct parser *ps) {
+    if (ps->has_ahead) return SUMI_OK;
+    ps->has_ahead = true;
+    return lex_next(&ps->lx, &ps->ahead);
+}
+
+sumi_status parse_expected(struct parser *ps, const char *what) {
+    if (ps->now.kind == T_NAME)
+        return parse_fail(ps, ps->now.line, SUMI_ERR_FORMAT, "expected %s, found '%.*s'", what,
+                          (int)(ps->now.n < 100 ? ps->now.n : 100), ps->now.p);
+    return parse_fail(ps, ps->now.line, SUMI_ERR_FORMAT, "expected %s, found %s", what,
+                      token_text(ps->now.kind));
+}
+
+sumi_status parse_expect(struct parser *ps, enum token_kind kind) {
+    if (ps->now.kind != kind) return parse_expected(ps, token_text(kind));
+    return parse_step(ps);
+}
+
+bool parse_at_name(const struct parser *ps, const char *text) {
+    return ps->now.kind == T_NAME && ps->now.n == strlen(text) &&
+           memcmp(ps->now.p, text, ps->now.n) == 0;
+}
+
+/* Bounds the stack. Brackets and the height of the tree have limits of their own; one level of
+ * either passes here up to three times. */
+sumi_status parse_enter(struct parser *ps) {
+    if (++ps->depth <= 4 * TPL_MAX_NESTING) return SUMI_OK;
+    return parse_fail(ps, ps->now.line, SUMI_ERR_LIMIT, "nested over %d", TPL_MAX_NESTING);
+}
 
 sumi_status parse_node(struct parser *ps, enum node_kind kind, int line, struct node **out) {
     struct node *node;
@@ -40,8 +89,9 @@ sumi_status parse_close(struct parser *ps, struct node *node, const struct kids 
 
 sumi_status parse_str(struct parser *ps, const char *p, size_t n, const struct str **out) {
     char *copy;
-    PARSE_NEW(ps, copy, n);
+    PARSE_NEW(ps, copy, n + 1);
     if (n) memcpy(copy, p, n);
+    copy[n] = 0;
     *out = tpl_str_make(&ps->t->arena, copy, n, NULL, true);
     return *out ? SUMI_OK : NO_MEMORY(ps->err, sizeof **out);
 }

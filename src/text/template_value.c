@@ -118,12 +118,6 @@ sumi_status tpl_gen(struct eval *ev, const struct list *l, struct value *out) {
     return SUMI_OK;
 }
 
-static size_t hash_bytes(const char *p, size_t n) {
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * 1099511628211u;
-    return (size_t)(h ^ h >> 32);
-}
-
 /* Equality of dictionary keys: scalars only, numbers by value as in Python (1 == True == 1.0). */
 static bool same_key(const struct value *a, const struct value *b) {
     if (a->kind == V_STR) return b->kind == V_STR && str_is(a->s, b->s->p, b->s->n);
@@ -132,25 +126,25 @@ static bool same_key(const struct value *a, const struct value *b) {
     return a->kind == V_NONE && b->kind == V_NONE;
 }
 
-/* The pair of a key: its number, or d->n. */
-static size_t find_str(const struct dict *d, const char *key, size_t n) {
-    if (d->index) {
-        for (size_t at = hash_bytes(key, n);; at++) {
-            uint32_t i = d->index[at & d->mask];
-            if (!i) return d->n;
-            if (str_is(d->pairs[i - 1].key.s, key, n)) return i - 1;
-        }
-    }
-    size_t i = 0;
-    while (i < d->n && !(d->pairs[i].key.kind == V_STR && str_is(d->pairs[i].key.s, key, n))) i++;
-    return i;
+static int order_keys(const struct str *a, const char *p, size_t n) {
+    int c = memcmp(a->p, p, a->n < n ? a->n : n);
+    return c ? c : (a->n > n) - (a->n < n);
 }
 
-static size_t find_key(const struct dict *d, const struct value *key) {
-    if (key->kind == V_STR) return find_str(d, key->s->p, key->s->n);
-    size_t i = 0;
-    while (i < d->n && !same_key(&d->pairs[i].key, key)) i++;
-    return i;
+/* The pair of a key: its number, or d->n. */
+static size_t find_str(const struct dict *d, const char *key, size_t n) {
+    size_t i = 0, end = d->n;
+    if (!d->index) {
+        while (i < d->n && !(d->pairs[i].key.kind == V_STR && str_is(d->pairs[i].key.s, key, n)))
+            i++;
+        return i;
+    }
+    while (i < end) {
+        size_t mid = (i + end) / 2;
+        if (order_keys(d->pairs[d->index[mid]].key.s, key, n) < 0) i = mid + 1;
+        else end = mid;
+    }
+    return i < d->n && str_is(d->pairs[d->index[i]].key.s, key, n) ? d->index[i] : d->n;
 }
 
 const struct value *tpl_dict_str(const struct dict *d, const char *key, size_t n) {
@@ -159,38 +153,52 @@ const struct value *tpl_dict_str(const struct dict *d, const char *key, size_t n
 }
 
 const struct value *tpl_dict_find(const struct dict *d, const struct value *key) {
-    size_t i = find_key(d, key);
+    size_t i = 0;
+    if (key->kind == V_STR) return tpl_dict_str(d, key->s->p, key->s->n);
+    if (d->index) return NULL; /* its keys are strings */
+    while (i < d->n && !same_key(&d->pairs[i].key, key)) i++;
     return i < d->n ? &d->pairs[i].value : NULL;
+}
+
+/* A repeated key keeps its place and the last value. */
+static sumi_status drop_repeated(struct eval *ev, struct dict *d, struct pair *pairs, size_t n) {
+    d->pairs = pairs;
+    for (size_t i = 0; i < n; i++) {
+        size_t old = 0;
+        TRY(tpl_charge(ev, d->n / 8));
+        while (old < d->n && !same_key(&pairs[old].key, &pairs[i].key)) old++;
+        if (old < d->n) pairs[old].value = pairs[i].value;
+        else pairs[d->n++] = pairs[i];
+    }
+    return SUMI_OK;
 }
 
 #define SMALL_DICT 8
 
-/* Moves the pairs together while dropping repeated keys, and fills the index: a string key is
- * found by its hash, others by walking (they come from literals, which are short). */
-static sumi_status index_pairs(struct eval *ev, struct dict *d, struct pair *pairs, size_t n) {
-    uint32_t *index = NULL;
-    if (n > SMALL_DICT) {
-        size_t size = 16;
-        while (size < 2 * n) size *= 2;
-        TPL_NEW(ev, index, size);
-        memset(index, 0, size * sizeof *index);
-        d->mask = size - 1;
-    }
-    d->pairs = pairs;
-    d->index = index;
+/* Larger dicts of strings get their pair numbers in the order of the keys. *unique is false, and
+ * nothing done, if a key is repeated or no string. */
+static sumi_status sort_keys(struct eval *ev, struct dict *d, struct pair *pairs, size_t n,
+                             bool *unique) {
+    struct value *keys, *order;
+    uint32_t *index;
+    *unique = false;
+    TPL_NEW(ev, keys, n);
+    TPL_NEW(ev, order, n);
+    TPL_NEW(ev, index, n);
     for (size_t i = 0; i < n; i++) {
-        size_t old = find_key(d, &pairs[i].key);
-        if (pairs[i].key.kind != V_STR) TRY(tpl_charge(ev, d->n / 8));
-        if (old < d->n) {
-            pairs[old].value = pairs[i].value;
-            continue;
-        }
-        pairs[d->n++] = pairs[i];
-        if (!index || pairs[i].key.kind != V_STR) continue;
-        size_t at = hash_bytes(pairs[i].key.s->p, pairs[i].key.s->n);
-        while (index[at & d->mask]) at++;
-        index[at & d->mask] = (uint32_t)d->n;
+        if (pairs[i].key.kind != V_STR) return SUMI_OK;
+        keys[i] = pairs[i].key;
+        order[i] = v_int((int64_t)i);
     }
+    TRY(tpl_sort(ev, order, keys, n, false));
+    for (size_t i = 0; i < n; i++) {
+        index[i] = (uint32_t)order[i].i;
+        if (i && same_key(&keys[index[i - 1]], &keys[index[i]])) return SUMI_OK;
+    }
+    *unique = true;
+    d->pairs = pairs;
+    d->n = n;
+    d->index = index;
     return SUMI_OK;
 }
 
@@ -206,7 +214,9 @@ sumi_status tpl_new_dict(struct eval *ev, struct pair *pairs, size_t n, bool tru
     TRY(tpl_charge(ev, n));
     TPL_NEW(ev, d, 1);
     *d = (struct dict){.trusted = trusted};
-    TRY(index_pairs(ev, d, pairs, n));
+    bool unique = false;
+    if (n > SMALL_DICT) TRY(sort_keys(ev, d, pairs, n, &unique));
+    if (!unique) TRY(drop_repeated(ev, d, pairs, n));
     *out = (struct value){.kind = V_DICT, .dict = d};
     return SUMI_OK;
 }

@@ -87,8 +87,7 @@ struct pair {
 struct dict {
     const struct pair *pairs; /* in insertion order */
     size_t n;
-    const uint32_t *index; /* [mask + 1] pair number + 1 by hash of string keys; NULL: small */
-    size_t mask;
+    const uint32_t *index; /* [n] numbers of the pairs by ascending key; NULL: not sorted */
     bool trusted;
 };
 
@@ -178,6 +177,9 @@ const char *tpl_type_name(const struct value *v);
 bool tpl_truth(const struct value *v);
 /* Value of a key, or NULL. A key that is no scalar is never found. */
 const struct value *tpl_dict_find(const struct dict *d, const struct value *key);
+static inline size_t tpl_dict_cost(const struct dict *d) { /* steps of finding a key */
+    return d->index ? 0 : d->n / 16;
+}
 const struct value *tpl_dict_str(const struct dict *d, const char *key, size_t n);
 
 #endif

@@ -238,9 +238,9 @@ def test_random_token_streams_join_to_the_whole(server):
 
 def test_keep_alive_comments_fill_the_silence(start):
     """A prompt that is read slowly: the stream is silent meanwhile."""
-    with start("--sse-keep-alive-interval", "0.01", "--load-format", "dummy", "--max-num-batched-tokens", "256",
+    with start("--sse-keep-alive-interval", "0.002", "--load-format", "dummy", "--max-num-batched-tokens", "256",
                "--max-num-seqs", "4", replay=False) as s:
-        status, _, answer = s.request("POST", COMPLETIONS, json.dumps({"prompt": [40] * 150, "stream": True, "max_tokens": 1}),
+        status, _, answer = s.request("POST", COMPLETIONS, json.dumps({"prompt": [40] * 1000, "stream": True, "max_tokens": 1}),
                                       {"Content-Type": "application/json"})
         assert status == 200 and b"\n\n: keep-alive\n\n" in b"\n\n" + answer
         assert len(parse_events(answer)) == 1

@@ -18,6 +18,8 @@ VARIABLES = {
     "tree": [{"v": 1, "kids": [{"v": 2, "kids": []}, {"v": 3, "kids": [{"v": 4, "kids": []}]}]}, {"v": 5, "kids": []}],
 }
 
+pytestmark = pytest.mark.filterwarnings("ignore:invalid escape")
+
 # One snippet a line; \n stands for a line break.
 SNIPPETS = r"""
 {{ s }}|{{ n }}|{{ f }}|{{ yes }}|{{ none }}|{{ missing }}|{{ l }}|{{ d }}|{{ e }}|{{ empty }}
@@ -138,7 +140,13 @@ x{{ 1\n+ 2 }}{% set\nx\n=\n3 %}{{ x }}|{{ "a\nb" }}|{{ 'tab	x' }}
 {{ [1, 2, 3] | tojson | length }}|{{ '"' ~ s | tojson ~ '"' }}|{{ d.a | tojson | replace(' ', '') }}|{{ {'k': tag} | tojson }}|{{ schema | tojson }}
 {{ {'a': missing}.a is defined }}|{{ [missing] }}|{{ [missing | default(1)] }}|{{ {'k': [none, true]} }}
 {{ 'abc' | map('upper') | list }}|{{ 'a-b_c' | replace('-', '_') | upper }}|{{ '  a  ' | trim | length }}|{{ ml.split('\n') | length }}|{{ ml.strip().split('\n') | map('trim') | list }}
-{{ 5.x }}|{{ n is eq 1 is eq 2 }}|{{ 'x' | int(7, base=1) }}|{{ 'a' * 0 }}|{{ 'a' * -1 }}|{{ [1] * 0 }}|{{ '' ~ '' }}|{{ true + 1 }}|{{ true * 'x' }}|{{ 5 | round(2) }}
+{{ 5.x }}|{{ n is eq 1 is eq 2 }}|{{ 'x' | int(7, base=1) }}|{% set w = {'k1': 1, 'k2': 2, 'k3': 3, 'k4': 4, 'k5': 5, 'k6': 6, 'k7': 7, 'k8': 8, 'k9': 9, 'a': 10} %}{{ w.k9 }}{{ w['a'] }}{{ w.zz is defined }}{{ 'k3' in w }}{{ 3 in w }}{{ w.get('k10', '-') }}{{ w == dict(w) }}{{ w | tojson(sort_keys=true) }}
+{% set w = {'k1': 1, 'k2': 2, 'k3': 3, 'k1': 4, 'k5': 5, 'k6': 6, 'k7': 7, 'k8': 8, 'k1': 9, 'a': 10} %}{{ w }}{{ w.k1 }}|{{ {1: 'a', true: 'b', 1.0: 'c', 2: 'd', 3: 'e', 4: 'f', 5: 'g', 6: 'h', 7: 'i', 'x': 'j'} }}
+{% macro m() %}{{ s is defined }}{% endmacro %}{{ m() }}{% set s = 1 %}{{ m() }}|{% set t %}{{ t is defined }}{% endset %}{{ t }}|{% for x in l %}{% for y in l %}{{ q is defined }}{% endfor %}{% set q = 1 %}{% endfor %}
+{% with z = 1 %}{% for i in l %}{{ f is defined }}{% endfor %}{% set f = 2 %}{{ f }}{% endwith %}{{ f }}|{% macro g() %}{% filter upper %}{{ ml is defined }}{% endfilter %}{% set ml = 1 %}{% endmacro %}{{ g() }}|{% for i in l %}{{ d is defined }}{% if yes %}{% set d = 1 %}{% endif %}{% endfor %}
+{% for x in l recursive %}{{ x }}{% else %}{% endfor %}|{% for i in range(3) %}{% for x in e %}{% else %}{% break %}{% endfor %}{{ i }}{% endfor %}|{% for i in range(3) %}{% set c %}{% if i == 1 %}{% continue %}{% endif %}{{ i }}{% endset %}{{ c }}{% endfor %}
+{{ people[1:] | map(attribute='name') | join(' and ') }}|{{ people | selectattr('home.city') | list | length }}|{{ [['b', 2], ['a', 1]] | sort(attribute=0) }}|{{ [{'n': none}, {'n': 1}] | map(attribute='n') | list }}
+{{ 'a' * 0 }}|{{ 'a' * -1 }}|{{ [1] * 0 }}|{{ '' ~ '' }}|{{ true + 1 }}|{{ true * 'x' }}|{{ 5 | round(2) }}
 """.split("\n")[1:-1]
 
 # Both sides must refuse.
@@ -274,6 +282,8 @@ ERRORS = r"""
 {% unknown %}
 {% if n %}{% endfor %}
 {% break %}
+{% for x in l recursive %}{% else %}{% break %}{% endfor %}
+{% for x in l %}{% macro m() %}{% continue %}{% endmacro %}{% endfor %}
 {% raw %}x
 {# x
 {{ 'x }}

@@ -233,6 +233,45 @@ static void it_can_be_closed_while_clients_wait(void **state) {
     assert_int_equal(open_server(NULL), 0);
 }
 
+static sumi_status broken_step(void *ctx, const struct batch *batch, float *logits,
+                               sumi_error *err) {
+    (void)ctx, (void)batch, (void)logits;
+    return fail_with(err, SUMI_ERR_DEVICE, "the device is gone");
+}
+
+static void an_engine_that_dies_ends_the_server_with_its_fault(void **state) {
+    static const int32_t window[] = {0};
+    const struct stepper stepper = {.step = broken_step,
+                                    .vocab = tokenizer_size(tokenizer),
+                                    .cache = {1, window, 64},
+                                    .n_slab = 100,
+                                    .max_rows = 512};
+    const struct engine_config engine_config = {.max_num_seqs = 4,
+                                                .max_num_batched_tokens = 512,
+                                                .max_model_len = 2048,
+                                                .max_logprobs = 20};
+    sumi_error err = {0};
+    void *failed;
+    (void)state;
+    close_server(NULL);
+    assert_int_equal(engine_open(&engine, &engine_config, &stepper, tokenizer, &err), SUMI_OK);
+    config.engine = engine;
+    config.replay = false;
+    assert_int_equal(server_open(&server, &config, &err), SUMI_OK);
+    assert_int_equal(pthread_create(&loop, NULL, run_loop, NULL), 0);
+    ask("/v1/completions", "{\"prompt\":\"a\"}");
+    assert_true(has("HTTP/1.1 500") && has("InternalServerError"));
+    ask("/v1/completions", "{\"prompt\":\"a\",\"stream\":true}");
+    assert_true(has("HTTP/1.1 500") || (has("data: {\"error\":{") && has("data: [DONE]\n\n")));
+    ask("/ping", "{}");
+    assert_true(has("HTTP/1.1 503"));
+    pthread_join(loop, &failed); /* by itself */
+    assert_ptr_equal(failed, server);
+    server_close(server);
+    engine_close(engine);
+    assert_int_equal(open_server(NULL), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_server_answers_chat_and_completions, open_server,
@@ -245,6 +284,8 @@ int main(void) {
                                         close_server),
         cmocka_unit_test_setup_teardown(it_can_be_closed_while_clients_wait, open_server,
                                         close_server),
+        cmocka_unit_test_setup_teardown(an_engine_that_dies_ends_the_server_with_its_fault,
+                                        open_server, close_server),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }
