@@ -101,11 +101,12 @@ static int by_value(const void *a, const void *b) {
 static void row(const struct bench *b, const struct options *o, const char *phase, int32_t context,
                 int32_t n, double best, double median, double bytes, double products) {
     double read = b->machine.best_read;
-    printf("%s,%s,%s,%d,%d,%.3f,%.3f,%.1f,%.2f,%.2f,%.3f,%.1f,%.1f,%.1f,%.3f,\"%s\"\n", o->model,
-           b->isa, phase, context, n, best * 1e3, median * 1e3, n / best, bytes / best / 1e9,
-           read / 1e9, bytes / best / read, 2 * products * n / best / 1e9, b->peak_f32 / 1e9,
-           b->peak_bf16 / 1e9, b->peak_bf16 > 0 ? 2 * products * n / best / b->peak_bf16 : 0,
-           b->name);
+    const char *slash = strrchr(o->model, '/');
+    printf("%s,%s,%s,%d,%d,%.3f,%.3f,%.1f,%.2f,%.2f,%.3f,%.1f,%.1f,%.1f,%.3f,\"%s\"\n",
+           slash ? slash + 1 : o->model, b->isa, phase, context, n, best * 1e3, median * 1e3,
+           n / best, bytes / best / 1e9, read / 1e9, bytes / best / read,
+           2 * products * n / best / 1e9, b->peak_f32 / 1e9, b->peak_bf16 / 1e9,
+           b->peak_bf16 > 0 ? 2 * products * n / best / b->peak_bf16 : 0, b->name);
     fflush(stdout);
 }
 

@@ -14,6 +14,7 @@
 #include "ops/norm_qkv/norm_qkv.h"
 #include "ops/tiles.h"
 
+#if defined(__x86_64__)
 /* Weights of one operation are counted first, then laid into one piece of memory. */
 struct pack {
     struct device *d;
@@ -108,6 +109,7 @@ static sumi_status prepare(struct device *d, struct op *list, int n, sumi_error 
     for (int i = 0; i < n; i++) TRY(prepare_op(d, &list[i], err));
     return SUMI_OK;
 }
+#endif
 
 static void bind_ref(struct device *d) {
     d->op[OP_EMBED] = embed_ref;
@@ -119,6 +121,7 @@ static void bind_ref(struct device *d) {
     d->op[OP_HEAD] = head_ref;
 }
 
+#if defined(__x86_64__)
 static void bind_fast(struct device *d, const struct cpu_kernels *kernels) {
     cpu_device(d)->kernels = kernels;
     d->prepare = prepare;
@@ -129,6 +132,7 @@ static void bind_fast(struct device *d, const struct cpu_kernels *kernels) {
     d->op[OP_MOE] = moe_fast;
     d->op[OP_HEAD] = head_fast;
 }
+#endif
 
 /* NULL: nothing is faster than the references there. */
 static const struct cpu_kernels *kernels_of(enum cpu_isa isa) {

@@ -11,6 +11,12 @@
 #include "ops/kernels.h"
 #include "ops/simd.h"
 
+/* Rows that one inner loop takes: their sums for both tiles must fit into the registers. */
+#ifdef __AVX512F__
+enum { STEP_T = 8 };
+#else
+enum { STEP_T = 2 };
+#endif
 enum { MAX_T = 8, PANEL_K = 1024, PANEL_MIN_ROWS = 17 };
 
 /* Formats of an inner loop: those of tiles.h, and panels by group size. */
@@ -323,16 +329,18 @@ INLINE void run_piece(const struct groups f, bool panel, int n_t, const struct p
     store_sums(p, n_t, sum);
 }
 
-#define PIECES(name, f, panel)                         \
-    static void name(int n_t, const struct piece *p) { \
-        switch (n_t) {                                 \
-        case 1: run_piece(f, panel, 1, p); break;      \
-        case 2: run_piece(f, panel, 2, p); break;      \
-                                                       \
-        case 4: run_piece(f, panel, 4, p); break;      \
-                                                       \
-        default: run_piece(f, panel, 8, p); break;     \
-        }                                              \
+#define PIECES(name, f, panel)                          \
+    static void name(int n_t, const struct piece *p) {  \
+        switch (n_t) {                                  \
+        case 1: run_piece(f, panel, 1, p); break;       \
+        case 2: run_piece(f, panel, 2, p); break;       \
+        case 4:                                         \
+            if (STEP_T >= 4) run_piece(f, panel, 4, p); \
+            break;                                      \
+        default:                                        \
+            if (STEP_T >= 8) run_piece(f, panel, 8, p); \
+            break;                                      \
+        }                                               \
     }
 PIECES(bf16_rows, groups_of(DT_BF16), false)
 PIECES(f16_rows, groups_of(DT_F16), false)
@@ -374,7 +382,8 @@ static void over_rows(rows_fn *rows, struct piece *p) {
     int64_t n = p->job->n_row;
     for (p->i = 0; p->i < n;) {
         int64_t left = n - p->i;
-        int n_t = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        int n_t = STEP_T;
+        while (n_t > left) n_t /= 2;
         rows(n_t, p);
         p->i += n_t;
     }
