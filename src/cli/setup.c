@@ -89,7 +89,7 @@ sumi_status setup_load(struct setup *s, const struct options *o, int weights, su
         .generation_config =
             options_verb(o)->bit & VERBS_TALK ? opt_string(o, "generation-config") : NULL,
         .hf_overrides = opt_json(o, "hf-overrides"),
-        .weights = weights,
+        .weights = (unsigned)weights,
         .dummy_seed = steps ? (uint64_t)opt_int(o, "seed") : 0,
     };
     bool show = steps && opt_bool(o, "use-tqdm-on-load");
