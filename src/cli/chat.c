@@ -41,7 +41,12 @@ static sumi_status reset(struct chat *c, sumi_error *err) {
 /* One line without its end; NULL at the end of input. free() it: libedit and getline allocate so.
  */
 static char *read_line(const struct chat *c, const char *prompt) {
-    if (c->terminal) return readline(prompt);
+    while (c->terminal) {
+        interrupted = 0;
+        char *line = readline(prompt);
+        if (line || !interrupted) return line;
+        fputs("\n(Ctrl-D or /quit ends)\n", stderr);
+    }
     char *line = NULL;
     size_t cap = 0;
     ssize_t n = getline(&line, &cap, stdin);
@@ -84,10 +89,8 @@ static sumi_status reply(struct chat *c, sumi_error *err) {
                     .interrupted = &interrupted,
                     .on_delta = show_delta,
                     .user = &show};
-    if (status == SUMI_OK) {
-        interrupted = 0;
-        status = ask(s, &q, &a, err);
-    }
+    interrupted = 0;
+    if (status == SUMI_OK) status = ask(s, &q, &a, err);
     show_end(&show);
     if (status == SUMI_OK && a.finish == FINISH_LENGTH) fprintf(stderr, "(cut off by length)\n");
     if (status == SUMI_OK && opt_bool(s->o, "stats")) show_stats(&a);
@@ -145,9 +148,10 @@ static sumi_status chat(struct setup *s, const struct options *o, sumi_error *er
     if (c.terminal)
         fprintf(stderr, "%s, %d tokens of context. /help lists the commands.\n", s->name,
                 s->plan.max_model_len);
-    /* On a terminal Ctrl-C belongs to the answer, also when it comes a moment too late. */
-    struct sigaction stop = {.sa_handler = on_interrupt};
-    if (c.terminal) sigaction(SIGINT, &stop, NULL);
+    /* A signal must end a read, so that Ctrl-C at the prompt is seen. */
+    struct sigaction catch = {.sa_handler = on_interrupt};
+    rl_catch_signals = 0;
+    if (c.terminal) sigaction(SIGINT, &catch, NULL);
     sumi_status status = loop(&c, err);
     json_object_put(c.messages);
     return status;

@@ -405,10 +405,25 @@ def test_ctrl_c_stops_an_answer_and_not_the_chat():
                  "--override-generation-config", '{"repetition_penalty": 1.5}')
     t.wait_for("> ")
     t.type("Once upon a time there was a long, long story that\n")
-    t.wait_for(r"\n *\S+ \S+ \S+")
+    t.wait_for(r"story that\s*\n")
+    t.wait_for(r"\S+ \S+ \S+")
     t.type("\x03")
     t.wait_for("> ")
     t.type("/quit\n")
+    assert t.end() == 0
+
+
+def test_ctrl_c_at_the_prompt_only_drops_the_line():
+    t = Terminal("chat", "--temperature", "0")
+    t.wait_for("> ")
+    t.type("What is the capital")
+    t.wait_for("capital")
+    t.type("\x03")
+    t.wait_for("/quit ends")
+    t.wait_for("> ")
+    t.type("What is the capital of France?\n")
+    t.wait_for("Paris")
+    t.type("\x04")
     assert t.end() == 0
 
 
