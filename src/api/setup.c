@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/option_table.h"
-#include "ops/op.h"
 
 static bool has_suffix(const char *s, const char *suffix) {
     size_t n = strlen(s), m = strlen(suffix);
@@ -124,11 +123,9 @@ static sumi_status open_model(struct setup *s, sumi_error *err) {
                                      .max_rows = s->plan.max_rows,
                                      .n_slab = s->plan.n_slab,
                                      .token_ok = token_ok};
-    sumi_status status = device_open_cpu(&s->device, (int)opt_int(s->o, "threads"), err);
-    if (status == SUMI_OK) {
-        ops_bind_cpu(s->device);
+    sumi_status status = setup_device(s, err);
+    if (status == SUMI_OK)
         status = runner_open(&s->runner, s->loaded.model, s->device, &options, err);
-    }
     mem_free(token_ok);
     if (status != SUMI_OK) return status;
     s->watch.inner = runner_stepper(s->runner);

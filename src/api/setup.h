@@ -54,6 +54,8 @@ sumi_status setup_load(struct setup *s, const struct options *o, enum weight_sou
 sumi_status setup_plan(struct setup *s, sumi_error *err);
 sumi_status setup_chat(struct setup *s, sumi_error *err);
 sumi_status setup_engine(struct setup *s, sumi_error *err);
+/* --device, --cpu-isa and --threads: opens what steps run on; setup_engine does it itself. */
+sumi_status setup_device(struct setup *s, sumi_error *err);
 void setup_close(struct setup *s); /* any stage, also after a failure */
 
 /* Model, sizes, stop ids with their sources, memory: one log line each. */

@@ -10,8 +10,12 @@ enum { ASK = VERB_RUN | VERB_CHAT };
 static const struct opt_row rows_sumi[] = {
     OPTION(I, INT, VERBS_STEP, "threads", "0", "0..1024", "CPU threads; 0: one per core",
            .env = "SUMI_THREADS", .flags = OPT_COMMON),
-    OPTION(N, TEXT, VERBS_STEP, "device", "auto", "cpu", "where the model runs",
+    OPTION(I, TEXT, VERBS_STEP, "device", "auto", "auto|cpu|cuda",
+           "where the model runs; auto: a GPU if plugin, driver and device are there, else the CPU",
            .env = "SUMI_DEVICE", .flags = OPT_COMMON),
+    OPTION(I, TEXT, VERBS_STEP, "cpu-isa", "auto", "auto|ref|avx2|avx512",
+           "instruction set of the CPU's operations; ref: the plain references",
+           .env = "SUMI_CPU_ISA"),
     OPTION(I, TEXT, VERB_COMPLETION, "shell", NULL, "bash|zsh|fish", "shell to complete for",
            .flags = OPT_COMMON),
     OPTION(I, TEXT, VERB_HELP, "topic", NULL, NULL, "command to explain"),

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "api/setup.h"
-#include "ops/op.h"
 
 static sumi_status parse_ids(const char *text, int32_t vocab, struct ids *out, sumi_error *err) {
     for (const char *at = text; *at;) {
@@ -52,8 +51,7 @@ static sumi_status trace(struct setup *s, const struct options *o, sumi_error *e
     TRY_OUT(prompt_ids(s, &ids, err));
     token_ok = loaded_token_mask(&s->loaded, err);
     if (!token_ok) TRY_OUT(SUMI_ERR_MEMORY);
-    TRY_OUT(device_open_cpu(&s->device, (int)opt_int(o, "threads"), err));
-    ops_bind_cpu(s->device);
+    TRY_OUT(setup_device(s, err));
     struct trace_options t = {
         .ids = ids.data,
         .n_ids = (int32_t)ids.n,
