@@ -63,6 +63,8 @@ void setup_log(const struct setup *s);
 
 /* Where files come from, without opening them (setup_find.c). */
 sumi_status setup_find_model(struct setup *s, sumi_error *err);
+/* The folder of the running program, NUL-terminated; cut to size. */
+sumi_status program_folder(char *out, size_t size, sumi_error *err);
 sumi_status setup_find_tokenizer(struct setup *s, sumi_error *err);
 sumi_status setup_find_template(struct setup *s, sumi_error *err);
 

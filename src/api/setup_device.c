@@ -1,6 +1,8 @@
 /* Which device steps run on. In come options, out comes an open device; what it computes with is
  * not known here. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/setup.h"
 #include "base/log.h"
@@ -14,8 +16,19 @@ static sumi_status open_cpu(struct setup *s, sumi_error *err) {
     return ops_bind_cpu_isa(s->device, isa, err);
 }
 
+/* The plugin lies beside the program, in the lib folder of its prefix, or where the loader looks.
+ */
 static sumi_status open_cuda(struct setup *s, sumi_error *err) {
-    TRY(device_open_cuda(&s->device, 0, NULL, err));
+    static const char *const place[] = {"", "/../lib"};
+    char folder[4096], dir[4096 + 16], path[sizeof dir + 32];
+    const char *found = NULL;
+    TRY(program_folder(folder, sizeof folder, err));
+    for (size_t i = 0; i < 2 && !found; i++) {
+        snprintf(dir, sizeof dir, "%s%s", folder, place[i]);
+        snprintf(path, sizeof path, "%s/%s", dir, CUDA_PLUGIN_FILE);
+        if (access(path, R_OK) == 0) found = dir;
+    }
+    TRY(device_open_cuda(&s->device, 0, found, err));
     s->device->progress = progress;
     return SUMI_OK;
 }

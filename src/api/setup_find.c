@@ -43,13 +43,18 @@ static char *first_gguf(const char *folder) {
     return buf_take(&b);
 }
 
+sumi_status program_folder(char *out, size_t size, sumi_error *err) {
+    ssize_t n = readlink("/proc/self/exe", out, size - 1);
+    if (n < 0) return fail_with(err, SUMI_ERR_IO, "the program's own path cannot be read");
+    out[n] = 0;
+    char *slash = strrchr(out, '/');
+    if (slash) *slash = 0;
+    return SUMI_OK;
+}
+
 static sumi_status find_shipped(struct setup *s, sumi_error *err) {
     char exe[4096];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n < 0) return fail_with(err, SUMI_ERR_IO, "the program's own path cannot be read");
-    exe[n] = 0;
-    char *slash = strrchr(exe, '/');
-    if (slash) *slash = 0;
+    TRY(program_folder(exe, sizeof exe, err));
     for (size_t i = 0; i < sizeof shipped_places / sizeof *shipped_places && !s->path; i++) {
         struct buf b = {0};
         buf_printf(&b, "%s/%s/%s", exe, shipped_places[i], shipped_name);

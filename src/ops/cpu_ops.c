@@ -134,22 +134,21 @@ static void bind_fast(struct device *d, const struct cpu_kernels *kernels) {
 }
 #endif
 
-/* NULL: nothing is faster than the references there. */
-static const struct cpu_kernels *kernels_of(enum cpu_isa isa) {
+/* Puts the versions of this level over the references; there is none for REF. */
+static void bind_level(struct device *d, enum cpu_isa isa) {
 #if defined(__x86_64__)
-    if (isa == CPU_ISA_AVX2) return &kernels_avx2;
-    if (isa == CPU_ISA_AVX512) return &kernels_avx512;
+    if (isa == CPU_ISA_AVX2) bind_fast(d, &kernels_avx2);
+    if (isa == CPU_ISA_AVX512) bind_fast(d, &kernels_avx512);
+#else
+    (void)d, (void)isa;
 #endif
-    (void)isa;
-    return NULL;
 }
 
 sumi_status ops_bind_cpu_isa(struct device *d, enum cpu_isa isa, sumi_error *err) {
     enum cpu_isa use;
     TRY(cpu_isa_choose(isa, &use, err));
     bind_ref(d);
-    const struct cpu_kernels *kernels = kernels_of(use);
-    if (kernels) bind_fast(d, kernels);
+    bind_level(d, use);
     return SUMI_OK;
 }
 
