@@ -2,8 +2,10 @@
  * is preempted and which pages it shares must not change its tokens; every slab comes back. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -298,6 +300,34 @@ static void every_choice_of_a_cancelled_request_ends(void **state) {
     bench_close(&b);
 }
 
+/* Lets steps through one by one, `pause_us` apart, until told to end: what a test does meanwhile
+ * comes before hundreds of further steps, however busy the machine is. */
+struct usher {
+    struct fake *fake;
+    useconds_t pause_us;
+    atomic_bool stop;
+    pthread_t thread;
+};
+
+static void *permit_slowly(void *arg) {
+    struct usher *u = arg;
+    while (!atomic_load(&u->stop)) {
+        fake_permit(u->fake, 1);
+        usleep(u->pause_us);
+    }
+    fake_permit(u->fake, -1);
+    return NULL;
+}
+
+static void usher_start(struct usher *u) {
+    assert_int_equal(pthread_create(&u->thread, NULL, permit_slowly, u), 0);
+}
+
+static void usher_end(struct usher *u) {
+    atomic_store(&u->stop, true);
+    pthread_join(u->thread, NULL);
+}
+
 /* What came before the cancel is right; true when it was in time. */
 static bool check_beginning(struct job *j, int32_t i) {
     struct expected x = job_expect(j, i, MAX_ANSWER);
@@ -318,7 +348,9 @@ static void a_storm_of_cancels_leaves_nothing_behind(void **state) {
     config.max_num_batched_tokens = 64;
     struct bench b = bench_open(&config, 60);
     struct job *job[AT_ONCE] = {0};
+    struct usher usher = {.fake = b.fake, .pause_us = 100};
     int n_abort = 0;
+    usher_start(&usher);
     for (int i = 0; i < N; i++) {
         uint64_t luck = fake_mix((uint64_t)i);
         int at = i % AT_ONCE;
@@ -339,6 +371,7 @@ static void a_storm_of_cancels_leaves_nothing_behind(void **state) {
         job_wait(job[i]);
         job_free(job[i]);
     }
+    usher_end(&usher);
     assert_true(n_abort > 0);
     bench_check_idle(&b);
     run_together(&b, 8); /* and all still works, eight at once */
@@ -355,8 +388,10 @@ static void closing_aborts_what_is_open(void **state) {
     job_submit(b.engine, running);
     job_submit(b.engine, waiting);
     fake_await(b.fake, 4);
-    fake_permit(b.fake, -1);
+    struct usher usher = {.fake = b.fake, .pause_us = 5000};
+    usher_start(&usher);
     engine_close(b.engine);
+    usher_end(&usher);
     assert_true(running->ended && waiting->ended);
     assert_int_equal(running->broken + waiting->broken, 0);
     assert_int_equal(running->choice[0].finish, FINISH_ABORT);
